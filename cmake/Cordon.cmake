@@ -4,6 +4,15 @@
 option(CORDON_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(CORDON_FUZZ "Build the libFuzzer targets, and nothing else that needs a service to run" OFF)
 
+# The name of the preset: with it the tests of several build folders can run under one ctest (tests/run).
+if(CORDON_FUZZ)
+  set(CORDON_PRESET fuzz)
+elseif(CORDON_SANITIZE)
+  set(CORDON_PRESET dev)
+else()
+  set(CORDON_PRESET release)
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -50,33 +59,40 @@ function(cordon_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# cordon_test(NAME SOURCES a_test.cpp … [DEPENDS lib …] [LABELS unit|integration|vm|policy] [TIMEOUT seconds] [SERIAL]
-#             [ENVIRONMENT A=B …] [PER_CASE])
-# One GoogleTest binary = one ctest test, or one ctest test a case with PER_CASE. A GTEST_SKIP shows as Skipped in
-# ctest's summary, never as passed.
+# cordon_test(NAME SOURCES a_test.cpp … [DEPENDS lib …] [LABEL unit|release|policy|integration|hostile|vm] [TIMEOUT seconds]
+#             [SERIAL] [ENVIRONMENT A=B …] [PER_CASE])
+# One GoogleTest binary = one ctest test, or one ctest test a case with PER_CASE. Its label is <preset>-<LABEL> (default
+# unit), so that tests/run can pick suites from several build folders. Where every case is skipped ctest says Skipped.
+if(NOT CORDON_FUZZ)
+  add_library(cordon-gtest-main STATIC ${CMAKE_SOURCE_DIR}/tests/support/gtest-main.cpp)
+  target_link_libraries(cordon-gtest-main PUBLIC cordon_options GTest::gmock GTest::gtest)
+endif()
 function(cordon_test name)
   if(CORDON_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(arg "SERIAL;PER_CASE" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
-  if(NOT arg_LABELS)
-    set(arg_LABELS unit)
+  cmake_parse_arguments(arg "SERIAL;PER_CASE" "TIMEOUT;LABEL" "SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE cordon_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
-  set(properties LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"
-    ENVIRONMENT "${arg_ENVIRONMENT}")
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} cordon-gtest-main)
+  set(properties LABELS ${CORDON_PRESET}-${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL TRUE)
   endif()
   if(arg_PER_CASE)
     gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    if(arg_ENVIRONMENT)
+      message(FATAL_ERROR "${name}: ENVIRONMENT does not go with PER_CASE")
+    endif()
   else()
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES ${properties})
+    set_property(TEST ${name} PROPERTY ENVIRONMENT ${arg_ENVIRONMENT})
   endif()
 endfunction()
 
@@ -96,5 +112,5 @@ function(cordon_fuzz name)
   math(EXPR timeout "${CORDON_FUZZ_SECONDS} + 120")
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${CORDON_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048
     -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/ ${work} ${arg_SEEDS})
-  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout})
+  set_tests_properties(${name} PROPERTIES LABELS ${CORDON_PRESET}-fuzz TIMEOUT ${timeout})
 endfunction()
