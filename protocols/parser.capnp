@@ -182,7 +182,9 @@ struct PollResult {
     exec @1 :ExecResult.Finished;
     file @2 :UInt64;     # a stored readFile reply of this size
     ok @3 :Void;         # a stored writeFile reply
-    failure @4 :Failure; # guest ENOENT: the id is unknown there; loss(stale): it ran and its result is gone
+    failure @4 :Failure;
+    # loss(unknownId): the guest does not know the id; loss(stale): it ran and its result is gone; else the error that the
+    # request itself ended with
   }
 }
 
