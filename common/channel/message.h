@@ -1,7 +1,8 @@
 // The twenty message kinds of the guest channel as types. Source: protocols/channel.md §5 and §6.
 //
-// A value of these types is not yet legal: bounds and cross rules are checked by decode (decoder.h) and by encode
-// (encoder.h), with the same code. Text is UTF-8 without NUL. Fields with a default on the wire carry it here.
+// A value of these types is not yet legal: bounds and cross rules are checked by decode (decoder.h)
+// and by encode (encoder.h), with the same code. Text is UTF-8 without NUL. Fields with a default
+// on the wire carry it here.
 #pragma once
 
 #include <array>
@@ -138,8 +139,8 @@ struct DiagResult {
   bool operator==(const DiagResult&) const = default;
 };
 struct Error {
-  std::string errnoName;  // ^[A-Z][A-Z0-9]{1,15}$
-  std::string message;    // at most MAX_MESSAGE_LENGTH
+  std::string errnoName;               // ^[A-Z][A-Z0-9]{1,15}$
+  std::string message;                 // at most MAX_MESSAGE_LENGTH
   std::optional<BudgetLayer> layer;    // required with ETIME and ETIMEDOUT
   std::optional<std::string> partial;  // legal only with those two; at most MAX_PARTIAL_LENGTH
   bool operator==(const Error&) const = default;
@@ -167,8 +168,9 @@ struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-using Body = std::variant<Ping, Exec, ReadFile, WriteFile, Forward, Poll, Ack, Diag, Pong, ExecResult, FileData, Ok,
-                          Pending, ForwardOk, DiagResult, Error, Realize, Teardown, StageReport, Heartbeat>;
+using Body = std::variant<Ping, Exec, ReadFile, WriteFile, Forward, Poll, Ack, Diag, Pong,
+                          ExecResult, FileData, Ok, Pending, ForwardOk, DiagResult, Error, Realize,
+                          Teardown, StageReport, Heartbeat>;
 
 struct Message {
   Id id;
