@@ -228,7 +228,7 @@ bool hasNul(const std::string& text) {
 // refused, so the depth is bounded by the schema's.
 class Filler {
  public:
-  explicit Filler(Place root) : root(root) {}
+  explicit Filler(Place outermost) : root(outermost) {}
 
   bool null() { return false; }
   bool boolean(bool value) {

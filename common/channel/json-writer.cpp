@@ -75,7 +75,7 @@ void write(std::string& out, T value) {
 // Separates members and elements by commas.
 class Separator {
  public:
-  explicit Separator(std::string& out) : out(out) {}
+  explicit Separator(std::string& target) : out(target) {}
   void next() {
     if (any) out.push_back(',');
     any = true;

@@ -38,8 +38,8 @@ enum class Stage : std::uint8_t { FETCH, CONSTRUCT, BOOT, VERIFY, READY, FAILED 
 enum class DiagLevel : std::uint8_t { INFO, WARN, ERROR };
 
 struct Budget {
-  std::optional<std::int64_t> commandMs;  // 1..MAX_COMMAND_MS, at most untimedBoundMs
-  std::optional<std::int64_t> channelMs;  // 1..MAX_WIRE_INTEGER
+  std::optional<std::int64_t> commandMs{};  // 1..MAX_COMMAND_MS, at most untimedBoundMs
+  std::optional<std::int64_t> channelMs{};  // 1..MAX_WIRE_INTEGER
   std::int64_t untimedBoundMs = DEFAULT_UNTIMED_BOUND_MS;  // 1..MAX_WIRE_INTEGER
   bool operator==(const Budget&) const = default;
 };
@@ -50,39 +50,39 @@ struct Ping {
   bool operator==(const Ping&) const = default;
 };
 struct Exec {
-  std::vector<std::string> cmd;  // at least one element; argv, never a shell line
-  std::optional<std::string> cwd;
-  std::map<std::string, std::string> env;
-  std::optional<std::string> user;
-  Budget budget;
-  std::optional<std::int64_t> dataSize;  // absent: no stdin at all; 0: an empty one
+  std::vector<std::string> cmd{};  // at least one element; argv, never a shell line
+  std::optional<std::string> cwd{};
+  std::map<std::string, std::string> env{};
+  std::optional<std::string> user{};
+  Budget budget{};
+  std::optional<std::int64_t> dataSize{};  // absent: no stdin at all; 0: an empty one
   bool operator==(const Exec&) const = default;
 };
 struct ReadFile {
-  std::string path;                      // not empty
-  std::optional<std::int64_t> maxBytes;  // 0..MAX_DECLARED_BULK
-  Budget budget;
+  std::string path{};                      // not empty
+  std::optional<std::int64_t> maxBytes{};  // 0..MAX_DECLARED_BULK
+  Budget budget{};
   bool operator==(const ReadFile&) const = default;
 };
 struct WriteFile {
-  std::string path;                  // not empty
-  std::optional<std::int64_t> mode;  // 0..MAX_FILE_MODE; absent: 0644 less the umask
-  Budget budget;
+  std::string path{};                  // not empty
+  std::optional<std::int64_t> mode{};  // 0..MAX_FILE_MODE; absent: 0644 less the umask
+  Budget budget{};
   std::int64_t dataSize = 0;
   bool operator==(const WriteFile&) const = default;
 };
 struct Forward {
-  std::string host;       // not empty
+  std::string host{};     // not empty
   std::int64_t port = 0;  // 1..65535
-  Budget budget;
+  Budget budget{};
   bool operator==(const Forward&) const = default;
 };
 struct Poll {
-  Id targetId;
+  Id targetId{};
   bool operator==(const Poll&) const = default;
 };
 struct Ack {
-  Id targetId;
+  Id targetId{};
   bool operator==(const Ack&) const = default;
 };
 struct Diag {
@@ -93,9 +93,9 @@ struct Diag {
 // ---- replies of a guest ----
 
 struct Pong {
-  std::string daemon;  // at most MAX_DAEMON_LENGTH
+  std::string daemon{};  // at most MAX_DAEMON_LENGTH
   std::int64_t protocol = PROTOCOL_VERSION;
-  Id session;
+  Id session{};
   bool operator==(const Pong&) const = default;
 };
 struct ExecResult {
@@ -104,45 +104,45 @@ struct ExecResult {
   std::int64_t stderrSize = 0;  // stdoutSize + stderrSize == dataSize, absent counting as 0
   bool stdoutTruncated = false;
   bool stderrTruncated = false;
-  std::optional<std::int64_t> dataSize;
+  std::optional<std::int64_t> dataSize{};
   bool operator==(const ExecResult&) const = default;
 };
 struct FileData {
   std::int64_t size = 0;  // == dataSize, absent counting as 0
   bool truncated = false;
-  std::optional<std::int64_t> dataSize;
+  std::optional<std::int64_t> dataSize{};
   bool operator==(const FileData&) const = default;
 };
 struct Ok {
   bool operator==(const Ok&) const = default;
 };
 struct Pending {
-  Id targetId;
+  Id targetId{};
   std::int64_t elapsedMs = 0;
   bool operator==(const Pending&) const = default;
 };
 struct ForwardOk {
-  Id handle;
+  Id handle{};
   bool operator==(const ForwardOk&) const = default;
 };
 struct DiagEntry {
   std::int64_t tsMs = 0;  // since the start of the agent
   DiagLevel level = DiagLevel::INFO;
-  std::string event;                     // 1..MAX_DIAG_EVENT_LENGTH
-  std::optional<std::string> requestId;  // free text, at most MAX_DIAG_REQUEST_ID_LENGTH
-  std::string detail;                    // at most MAX_DIAG_DETAIL_LENGTH
+  std::string event{};                     // 1..MAX_DIAG_EVENT_LENGTH
+  std::optional<std::string> requestId{};  // free text, at most MAX_DIAG_REQUEST_ID_LENGTH
+  std::string detail{};                    // at most MAX_DIAG_DETAIL_LENGTH
   bool operator==(const DiagEntry&) const = default;
 };
 struct DiagResult {
-  std::vector<DiagEntry> entries;  // at most MAX_DIAG_ENTRIES
+  std::vector<DiagEntry> entries{};  // at most MAX_DIAG_ENTRIES
   std::int64_t listenerRestarts = 0;
   bool operator==(const DiagResult&) const = default;
 };
 struct Error {
-  std::string errnoName;               // ^[A-Z][A-Z0-9]{1,15}$
-  std::string message;                 // at most MAX_MESSAGE_LENGTH
-  std::optional<BudgetLayer> layer;    // required with ETIME and ETIMEDOUT
-  std::optional<std::string> partial;  // legal only with those two; at most MAX_PARTIAL_LENGTH
+  std::string errnoName{};               // ^[A-Z][A-Z0-9]{1,15}$
+  std::string message{};                 // at most MAX_MESSAGE_LENGTH
+  std::optional<BudgetLayer> layer{};    // required with ETIME and ETIMEDOUT
+  std::optional<std::string> partial{};  // legal only with those two; at most MAX_PARTIAL_LENGTH
   bool operator==(const Error&) const = default;
 };
 
@@ -150,7 +150,7 @@ struct Error {
 
 struct Realize {
   Sha256 bundleDigest{};
-  std::vector<std::string> grants;  // at most MAX_GRANTS
+  std::vector<std::string> grants{};  // at most MAX_GRANTS
   bool operator==(const Realize&) const = default;
 };
 struct Teardown {
@@ -158,13 +158,13 @@ struct Teardown {
 };
 struct StageReport {
   Stage stage = Stage::FETCH;
-  std::string detail;  // at most MAX_STAGE_DETAIL_LENGTH
-  std::map<std::string, GuestState> guests;
+  std::string detail{};  // at most MAX_STAGE_DETAIL_LENGTH
+  std::map<std::string, GuestState> guests{};
   bool operator==(const StageReport&) const = default;
 };
 struct Heartbeat {
   std::int64_t uptimeMs = 0;
-  std::map<std::string, GuestState> guests;
+  std::map<std::string, GuestState> guests{};
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -173,7 +173,7 @@ using Body = std::variant<Ping, Exec, ReadFile, WriteFile, Forward, Poll, Ack, D
                           Teardown, StageReport, Heartbeat>;
 
 struct Message {
-  Id id;
+  Id id{};
   Body body;
 
   // The bulk this message announces: absent where it carries none.
