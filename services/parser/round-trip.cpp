@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -159,14 +160,14 @@ class RoundTrip {
     });
   }
 
-  // Uses up `input`.
+  // Uses up `input`. A guest may cut bulk into frames of one byte: what came at once is handed on
+  // at once.
   kj::Promise<End> digest() {
-    for (;;) {
+    for (std::size_t staged = 0;;) {
       const std::span<const std::byte> before = input;
+      const bool isControl = decoder.message() == nullptr;
       const Decoder::Event event = decoder.next(input);
-      if (decoder.message() == nullptr || std::holds_alternative<Decoder::Control>(event))
-        control.add(before.first(before.size() - input.size()));
-      if (std::holds_alternative<Decoder::NeedMore>(event)) return receive();
+      if (isControl) control.add(before.first(before.size() - input.size()));
       if (const auto* error = std::get_if<DecodeError>(&event))
         return refuse(classOf(*error), decoder.offendingFrame());
       if (const auto* part = std::get_if<Decoder::Control>(&event)) {
@@ -174,16 +175,19 @@ class RoundTrip {
         if (const auto verdict = reception.judge(*part->message))
           return refuse(*verdict, control.value());
       } else if (const auto* bytes = std::get_if<Decoder::Bulk>(&event)) {
-        received += bytes->bytes.size();
-        unread = bytes->bytes;
-        return deliver();
+        // Towards the front, over frames that are decoded: never into what `input` still is.
+        std::memmove(buffer.begin() + staged, bytes->bytes.data(), bytes->bytes.size());
+        staged += bytes->bytes.size();
       } else {
-        return drain();
+        isWhole = std::holds_alternative<Decoder::Done>(event);
+        received += staged;
+        unread = asSpan(buffer.slice(0, staged));
+        return deliver();
       }
     }
   }
 
-  // Hands `unread` on, then goes on with `input`.
+  // Hands `unread` on.
   kj::Promise<End> deliver() {
     while (!unread.empty()) {
       Reception::Take take = reception.take(unread);
@@ -197,7 +201,7 @@ class RoundTrip {
         });
       }
     }
-    return digest();
+    return isWhole ? drain() : receive();
   }
 
   // The message is whole: nothing but EOF may follow it.
@@ -273,6 +277,7 @@ class RoundTrip {
   std::span<const std::byte> input;   // read and not yet decoded, in `buffer`
   std::span<const std::byte> unread;  // bulk not yet handed on, in `buffer`
   std::uint64_t received = 0;         // bytes of bulk
+  bool isWhole = false;               // the message
 };
 
 }  // namespace
