@@ -37,6 +37,10 @@ target_compile_options(cordon_options INTERFACE
   $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
 target_compile_definitions(cordon_options INTERFACE _GLIBCXX_ASSERTIONS CORDON_VERSION="${PROJECT_VERSION}")
 target_link_options(cordon_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+if(CORDON_FUZZ)
+  # Coverage of the libraries too, not of the target's own file only.
+  target_compile_options(cordon_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(CORDON_SANITIZE)
   target_compile_options(cordon_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)
   target_link_options(cordon_options INTERFACE -fsanitize=address,undefined)

@@ -144,19 +144,13 @@ void writeKind(std::string& out, const Id& id, const T& body) {
   Separator separator(out);
   // The three common members in their order, each written once its place among the kind's own has
   // come.
-  int common = 0;
+  constexpr auto COMMON = std::to_array<std::string_view>({"id", "kind", "v"});
+  std::size_t written = 0;
   const auto commonUpTo = [&](std::string_view name) {
-    if (common == 0 && "id" < name) {
-      writeMember(out, separator, "id", id);
-      ++common;
-    }
-    if (common == 1 && "kind" < name) {
-      writeMember(out, separator, "kind", Schema<T>::KIND);
-      ++common;
-    }
-    if (common == 2 && "v" < name) {
-      writeMember(out, separator, "v", PROTOCOL_VERSION);
-      ++common;
+    for (; written < COMMON.size() && COMMON[written] < name; ++written) {
+      if (written == 0) writeMember(out, separator, COMMON[written], id);
+      if (written == 1) writeMember(out, separator, COMMON[written], Schema<T>::KIND);
+      if (written == 2) writeMember(out, separator, COMMON[written], PROTOCOL_VERSION);
     }
   };
   out.push_back('{');

@@ -76,6 +76,7 @@ def parts(data):
 
 VALID = []
 INVALID = []
+STREAMS = []
 
 
 def valid(name, message, bulk=None, frames=None):
@@ -84,8 +85,10 @@ def valid(name, message, bulk=None, frames=None):
     if bulk is not None:
         entry["bulk"] = parts(bulk)
     entry["canonical"] = frames is None
-    entry["frames"] = parts(encode(message, bulk) if frames is None else frames)
+    data = encode(message, bulk) if frames is None else frames
+    entry["frames"] = parts(data)
     VALID.append(entry)
+    STREAMS.append(data)
 
 
 def invalid(name, error, data, cap=None):
@@ -94,6 +97,7 @@ def invalid(name, error, data, cap=None):
         entry["bulk_cap"] = cap
     entry["frames"] = parts(data)
     INVALID.append(entry)
+    STREAMS.append(data)
 
 
 def invalid_payload(name, payload):
@@ -109,6 +113,7 @@ def invalid_payload(name, payload):
         entry.pop("control", None)
         entry["frames"] = parts(frame("C", data))
     INVALID.append(entry)
+    STREAMS.append(frame("C", data))
 
 
 def message(kind, /, **fields):
@@ -610,9 +615,21 @@ def text_of(entries):
     return f"[\n{lines}\n]\n"
 
 
+def write_seeds(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, stream in enumerate(STREAMS):
+        if len(stream) <= 2048:
+            (folder / f"vector-{i:04}").write_bytes(stream)
+    # END payloads by themselves, in the frame in which the fuzz target looks for them.
+    (folder / "end").write_bytes(frame("E", end_payload(b"abc")))
+
+
 def main():
     make_valid()
     make_invalid()
+    if "--seeds" in sys.argv:
+        write_seeds(pathlib.Path(sys.argv[sys.argv.index("--seeds") + 1]))
+        return
     stale = []
     for name, entries in (("valid.json", VALID), ("invalid.json", INVALID)):
         text = text_of(entries)
