@@ -1,6 +1,5 @@
-// Lines of key=value on standard error, for the journal. Values are numbers and names from this
-// program: nothing that a guest or a front end chose is ever printed as text. A flood of one peer's
-// making is cut and counted.
+// The device's log: common/log, with a bound on what a flood of one peer's making can write. Fields are numbers and
+// names of this program: nothing that a guest, a front end or a client chose is ever in them.
 #pragma once
 
 #include <chrono>
@@ -9,40 +8,32 @@
 #include <string_view>
 #include <utility>
 
+#include "common/log/log.h"
+
 namespace cordon::vsock {
 
-struct LogValue {
-  LogValue(std::string_view text) : word(text) {}  // NOLINT(google-explicit-constructor)
-  LogValue(const char* text) : word(text) {}       // NOLINT(google-explicit-constructor)
-  template <typename T>
-  requires std::is_integral_v<T> LogValue(T value)
-      : number(static_cast<std::int64_t>(value)),
-        numeric(true) {}  // NOLINT(google-explicit-constructor)
-
-  std::string_view word;
-  std::int64_t number = 0;
-  bool numeric = false;
-};
-
-class Log {
+class BoundedLog {
  public:
   static constexpr unsigned BURST = 20;      // lines at once
   static constexpr unsigned PER_SECOND = 5;  // lines after that
 
-  explicit Log(int descriptor = 2) : fd(descriptor) {}
-  using Fields = std::initializer_list<std::pair<std::string_view, LogValue>>;
-  // At most BURST lines, then PER_SECOND; the next line that passes says how many did not.
-  void line(std::string_view event, Fields fields = {});
-  // For what happens once in the life of the process: always passes.
-  void always(std::string_view event, Fields fields = {});
+  explicit BoundedLog(log::Log target) : lines(std::move(target)) {}
+
+  // For what a peer can make happen again and again. What does not pass is counted; the next line that passes is
+  // followed by log.suppressed with that count.
+  void line(log::Level level, std::string_view event,
+            std::initializer_list<log::Field> fields = {});
+  // For what happens once in the life of the process, or at a pace of its own.
+  void always(log::Level level, std::string_view event,
+              std::initializer_list<log::Field> fields = {}) {
+    lines.write(level, event, fields);
+  }
 
  private:
-  void write(std::string_view event, const Fields& fields);
-
-  int fd;
+  log::Log lines;
   unsigned tokens = BURST;
   std::uint64_t suppressed = 0;
-  std::chrono::steady_clock::time_point refilled{};
+  std::chrono::steady_clock::time_point refilled = std::chrono::steady_clock::now();
 };
 
 }  // namespace cordon::vsock

@@ -2,6 +2,7 @@
 // with it.
 //
 //   cordon-vsock --vhost-user-fd N --listen-fd M --cid C
+//   cordon-vsock --print-policy
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -16,12 +17,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "common/log/log.h"
+#include "common/sandbox/sandbox.h"
+#include "policy/compiled/vsock.h"
 #include "services/vsock/log.h"
 #include "services/vsock/server.h"
 
 namespace {
 
-using cordon::vsock::Log;
+using cordon::log::Level;
+using cordon::vsock::BoundedLog;
 using cordon::vsock::Server;
 using cordon::vsock::ServerOptions;
 
@@ -94,32 +99,66 @@ bool takeSignals(ServerOptions& options) {
 bool fitLimits(ServerOptions& options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  const rlim_t wanted = options.limits.connections + OTHER_DESCRIPTORS;
-  limit.rlim_cur = std::min(limit.rlim_max, wanted);
-  if (limit.rlim_cur <= OTHER_DESCRIPTORS || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  if (limit.rlim_max <= OTHER_DESCRIPTORS) {
+    errno = EMFILE;
+    return false;
+  }
   options.limits.connections =
-      std::min<std::size_t>(options.limits.connections, limit.rlim_cur - OTHER_DESCRIPTORS);
+      std::min<std::size_t>(options.limits.connections, limit.rlim_max - OTHER_DESCRIPTORS);
   return true;
+}
+
+// Nothing of the front end's or a client's is read before this, and nothing but serving is possible after it.
+bool enterSandbox(const ServerOptions& options, BoundedLog& log) {
+  cordon::sandbox::Limits limits;
+  limits.openFiles = options.limits.connections + OTHER_DESCRIPTORS;
+  // No limit of the address space: the guest's memory counts in it. Ours is bounded by Limits, and both by the cgroup.
+  const auto failure = cordon::sandbox::enter({cordon::policy::VSOCK, limits, {}});
+  if (!failure) return true;
+  log.always(Level::ERROR, "sandbox.failed", {{"why", cordon::sandbox::describe(*failure)}});
+  return false;
 }
 
 }  // namespace
 
+#ifdef CORDON_SANITIZED
+// The leak check wants to clone and trace, which the policy kills; the tests of the parts have it.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  return "detect_leaks=0";
+}
+#endif
+
 int main(int argc, char** argv) {
-  Log log;
-  std::optional<ServerOptions> options = readArguments({argv, static_cast<std::size_t>(argc)});
+  const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+  if (arguments.size() == 2 && std::string_view(arguments[1]) == "--print-policy") {
+    std::fputs(cordon::sandbox::printable(cordon::policy::VSOCK).c_str(), stdout);
+    return 0;
+  }
+  BoundedLog log(cordon::log::Log::forService("cordon-vsock"));
+  std::optional<ServerOptions> options = readArguments(arguments);
   if (!options) {
-    log.always("usage", {{"arguments", "--vhost-user-fd,--listen-fd,--cid"}});
+    log.always(Level::ERROR, "arguments.refused",
+               {{"usage", "--vhost-user-fd N --listen-fd M --cid C"}});
     return 2;
   }
-  if (!checkDescriptors(*options) || !takeSignals(*options) || !fitLimits(*options)) {
-    log.always("start-failed", {{"errno", errno}});
+  if (!checkDescriptors(*options)) {
+    log.always(Level::ERROR, "descriptors.refused");
+    return 2;
+  }
+  if (!takeSignals(*options) || !fitLimits(*options)) {
+    log.always(Level::ERROR, "start.failed", {{"errno", errno}});
     return 2;
   }
   Server server(*options, log);
   if (!server.watch()) {
-    log.always("watch-failed", {{"errno", errno}});
+    log.always(Level::ERROR, "watch.failed", {{"errno", errno}});
     return 2;
   }
-  log.always("serving", {{"cid", options->cid}, {"connections", options->limits.connections}});
+  if (!enterSandbox(*options, log)) return 2;
+  log.always(Level::INFO, "service.serving",
+             {{"cid", options->cid},
+              {"connections", options->limits.connections},
+              {"policy", cordon::policy::VSOCK.shortHash()}});
   return server.run();
 }

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds REPORT = 60s;
 
 }  // namespace
 
-Server::Server(const ServerOptions& given, Log& theLog)
+Server::Server(const ServerOptions& given, BoundedLog& theLog)
     : options(given),
       log(theLog),
       device(given.cid, given.limits),
@@ -49,14 +49,15 @@ int Server::run() {
     more = device.pump(now);
     frontEnd.sendInterrupts();
     if (const auto fault = device.takeFault()) {
-      log.line("device-stopped", {{"ring", fault->queue}, {"reason", vsock::name(fault->reason)}});
+      log.line(log::Level::WARN, "device.stopped",
+               {{"ring", fault->queue}, {"reason", vsock::name(fault->reason)}});
     }
     if (now >= nextReport) {
       nextReport = now + REPORT;
-      if (device.counters != logged) logCounters("counters");
+      if (device.counters != logged) logCounters("counters.changed");
     }
   }
-  logCounters("end");
+  logCounters("service.ended");
   return turn == Turn::STOP ? 0 : 1;
 }
 
@@ -64,7 +65,7 @@ Server::Turn Server::dispatch(const epoll_event& event, TimePoint now) {
   const Watch watch = Poller::watchOf(event);
   switch (watch.kind) {
     case WatchKind::SIGNALS:
-      log.always("signalled");
+      log.always(log::Level::INFO, "service.signalled");
       return Turn::STOP;
     case WatchKind::FRONT_END:
       return endOf(frontEnd.onReadable());
@@ -91,38 +92,40 @@ Server::Turn Server::endOf(FrontEnd::Outcome outcome) {
     case FrontEnd::Outcome::GOES_ON:
       return Turn::GOES_ON;
     case FrontEnd::Outcome::GONE:
-      log.always("front-end-gone");
+      log.always(log::Level::INFO, "frontend.gone");
       return Turn::STOP;
     case FrontEnd::Outcome::FAULT:
       break;
   }
-  log.always("front-end-refused", {{"reason", vsock::name(frontEnd.fault())},
-                                   {"channel", vsock::name(frontEnd.channelFault())},
-                                   {"memory", vsock::name(frontEnd.mappingFault())}});
+  log.always(log::Level::ERROR, "frontend.refused",
+             {{"reason", vsock::name(frontEnd.fault())},
+              {"channel", vsock::name(frontEnd.channelFault())},
+              {"memory", vsock::name(frontEnd.mappingFault())}});
   return Turn::FAILED;
 }
 
 void Server::logCounters(std::string_view event) {
   const Counters& c = device.counters;
-  log.always(event, {{"accepted", c.accepted},
-                     {"opened", c.opened},
-                     {"bad_handshakes", c.badHandshakes},
-                     {"over_cap", c.overCap},
-                     {"not_ready", c.notReady},
-                     {"guest_refused", c.guestRefused},
-                     {"timed_out", c.timedOut},
-                     {"to_guest_bytes", c.toGuestBytes},
-                     {"to_host_bytes", c.toHostBytes},
-                     {"guest_dials", c.guestDials},
-                     {"wrong_address", c.wrongAddress},
-                     {"wrong_type", c.wrongType},
-                     {"unknown_connection", c.unknownConnection},
-                     {"malformed", c.malformed},
-                     {"violations", c.violations},
-                     {"credit_lies", c.creditLies},
-                     {"resets_dropped", c.resetsDropped},
-                     {"queue_faults", c.queueFaults},
-                     {"ring_starts", c.ringStarts}});
+  log.always(log::Level::INFO, event,
+             {{"accepted", c.accepted},
+              {"opened", c.opened},
+              {"bad_handshakes", c.badHandshakes},
+              {"over_cap", c.overCap},
+              {"not_ready", c.notReady},
+              {"guest_refused", c.guestRefused},
+              {"timed_out", c.timedOut},
+              {"to_guest_bytes", c.toGuestBytes},
+              {"to_host_bytes", c.toHostBytes},
+              {"guest_dials", c.guestDials},
+              {"wrong_address", c.wrongAddress},
+              {"wrong_type", c.wrongType},
+              {"unknown_connection", c.unknownConnection},
+              {"malformed", c.malformed},
+              {"violations", c.violations},
+              {"credit_lies", c.creditLies},
+              {"resets_dropped", c.resetsDropped},
+              {"queue_faults", c.queueFaults},
+              {"ring_starts", c.ringStarts}});
   logged = c;
 }
 

@@ -21,7 +21,7 @@ struct ServerOptions {
 
 class Server {
  public:
-  Server(const ServerOptions& options, Log& log);
+  Server(const ServerOptions& options, BoundedLog& log);
 
   // False if something cannot be watched. Before the sandbox.
   bool watch();
@@ -37,7 +37,7 @@ class Server {
   void logCounters(std::string_view event);
 
   ServerOptions options;
-  Log& log;
+  BoundedLog& log;
   Poller poller;
   Device device;
   FrontEnd frontEnd;

@@ -122,6 +122,7 @@ class GuestLaunch {
     addLibraries(plan.view);
     addNull(plan.view);
     plan.view.binds.push_back(bindOf(vsockBinary, VSOCK_IN_VIEW, Execute::YES));
+    plan.view.proc = true;  // as for the parser: it checks its own confinement
     plan.argv = {VSOCK_IN_VIEW,
                  "--vhost-user-fd",
                  std::to_string(FIRST_FD),

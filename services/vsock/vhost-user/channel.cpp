@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 namespace cordon::vsock {
 
@@ -106,15 +108,13 @@ VhostUserChannel::Read VhostUserChannel::read() {
 }
 
 bool VhostUserChannel::reply(std::uint32_t request, std::span<const std::uint8_t> payload) {
-  MessageHeader header{request, PROTOCOL_VERSION | FLAG_REPLY, static_cast<std::uint32_t>(payload.size())};
+  MessageHeader header{request, PROTOCOL_VERSION | FLAG_REPLY,
+                       static_cast<std::uint32_t>(payload.size())};
   std::array<iovec, 2> pieces{
       {{&header, sizeof(header)}, {const_cast<std::uint8_t*>(payload.data()), payload.size()}}};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
   ssize_t sent;
   do {
-    sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sent = ::writev(fd, pieces.data(), static_cast<int>(pieces.size()));
   } while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(sizeof(header) + payload.size());
 }

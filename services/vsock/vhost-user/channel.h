@@ -39,7 +39,7 @@ class VhostUserChannel {
  public:
   enum class Read : std::uint8_t { MESSAGE, WAIT, ENDED };
 
-  // The socket stays the caller's.
+  // A non-blocking socket; it stays the caller's.
   explicit VhostUserChannel(int socket) : fd(socket) {}
 
   // ENDED: fault() says why; every descriptor received is closed. The message is valid until the

@@ -77,7 +77,7 @@ struct FrontEnd::Entry {
 };
 
 FrontEnd::FrontEnd(int socket, std::uint64_t guestCid, Device& theDevice, Poller& thePoller,
-                   Log& theLog)
+                   BoundedLog& theLog)
     : cid(guestCid), device(theDevice), poller(thePoller), log(theLog), channel(socket) {}
 
 FrontEnd::Outcome FrontEnd::handle(Message& message) {
@@ -106,7 +106,8 @@ FrontEnd::Outcome FrontEnd::handle(Message& message) {
       std::begin(REQUESTS), std::end(REQUESTS),
       [wanted](const Entry& e) { return static_cast<std::uint32_t>(e.request) == wanted; });
   if (entry == std::end(REQUESTS)) {
-    log.line("request-refused", {{"request", wanted}, {"bytes", message.header.size}});
+    log.line(log::Level::WARN, "request.refused",
+             {{"request", wanted}, {"bytes", message.header.size}});
     return acknowledge ? answer(wanted, 1) : Outcome::GOES_ON;
   }
   if (entry->payload != ANY_SIZE && message.header.size != entry->payload) {
@@ -309,7 +310,8 @@ FrontEnd::Outcome FrontEnd::getConfig(Message& message) {
     return refuse(FrontEndFault::PAYLOAD_SIZE);
   }
   if (wanted.offset > CONFIG_SIZE || wanted.size > CONFIG_SIZE - wanted.offset) {
-    log.line("config-refused", {{"offset", wanted.offset}, {"bytes", wanted.size}});
+    log.line(log::Level::WARN, "config.refused",
+             {{"offset", wanted.offset}, {"bytes", wanted.size}});
     return answer(message.header.request, std::span<const std::uint8_t>{});
   }
   std::array<std::uint8_t, sizeof(ConfigHeader) + CONFIG_SIZE> reply;
@@ -325,15 +327,15 @@ void FrontEnd::startIfReady(std::uint32_t index) {
   if (ring.started || !enabled || !ring.kick) return;
   ring.started = true;
   if ((features & (1ULL << VIRTIO_F_VERSION_1)) == 0) {
-    log.line("ring-refused", {{"ring", index}, {"reason", "legacy-driver"}});
+    log.line(log::Level::WARN, "ring.refused", {{"ring", index}, {"reason", "legacy-driver"}});
     return;
   }
   const QueueFault fault = device.startQueue(index, ring.addresses, ring.size, ring.base);
   if (fault != QueueFault::NONE) {
-    log.line("ring-refused", {{"ring", index}, {"reason", vsock::name(fault)}});
+    log.line(log::Level::WARN, "ring.refused", {{"ring", index}, {"reason", vsock::name(fault)}});
     return;
   }
-  log.line("ring-started", {{"ring", index}, {"size", ring.size}});
+  log.line(log::Level::INFO, "ring.started", {{"ring", index}, {"size", ring.size}});
 }
 
 void FrontEnd::stop(std::uint32_t index) {
@@ -341,7 +343,7 @@ void FrontEnd::stop(std::uint32_t index) {
   if (!ring.started) return;
   ring.started = false;
   ring.base = device.stopQueue(index);
-  log.line("ring-stopped", {{"ring", index}});
+  log.line(log::Level::INFO, "ring.stopped", {{"ring", index}});
 }
 
 void FrontEnd::onKick(std::uint32_t index) {
@@ -353,7 +355,7 @@ void FrontEnd::onKick(std::uint32_t index) {
   // Readable for ever, and nothing to read: an end of file, or no eventfd at all. The ring then
   // lives by the watchdog.
   poller.remove(rings[index].kick.get());
-  log.line("kick-lost", {{"ring", index}});
+  log.line(log::Level::WARN, "kick.lost", {{"ring", index}});
 }
 
 void FrontEnd::sendInterrupts() {

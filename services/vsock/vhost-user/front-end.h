@@ -36,9 +36,9 @@ class FrontEnd {
  public:
   enum class Outcome : std::uint8_t { GOES_ON, GONE, FAULT };
 
-  // The socket is non-blocking or not, it is never blocked on. Watches {KICK, ring} come and go in
+  // A non-blocking socket. Watches {KICK, ring} come and go in
   // `poller`.
-  FrontEnd(int socket, std::uint64_t guestCid, Device& device, Poller& poller, Log& log);
+  FrontEnd(int socket, std::uint64_t guestCid, Device& device, Poller& poller, BoundedLog& log);
 
   // The socket is readable.
   Outcome onReadable();
@@ -93,7 +93,7 @@ class FrontEnd {
   std::uint64_t cid;
   Device& device;
   Poller& poller;
-  Log& log;
+  BoundedLog& log;
   VhostUserChannel channel;
   MappedMemory memory;
   std::array<Ring, QUEUE_COUNT> rings;

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 namespace cordon::vsock {
 namespace {
@@ -44,9 +44,10 @@ MappingFault MappedMemory::map(std::span<const MemoryTableRegion> table, std::sp
     // The seal first: only under it does the size that is read next stay true.
     const int seals = ::fcntl(fds[i].get(), F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return MappingFault::CAN_SHRINK;
-    struct stat file {};
-    if (::fstat(fds[i].get(), &file) != 0 || file.st_size < 0) return MappingFault::SIZE;
-    const auto fileSize = static_cast<std::uint64_t>(file.st_size);
+    // lseek and not fstat, which is newfstatat in this C library: a call that could name files.
+    const off_t end = ::lseek(fds[i].get(), 0, SEEK_END);
+    if (end < 0) return MappingFault::SIZE;
+    const auto fileSize = static_cast<std::uint64_t>(end);
     if (wanted.size == 0 || wanted.size % PAGE_SIZE != 0 || wanted.mmapOffset % PAGE_SIZE != 0 ||
         wanted.mmapOffset > fileSize || wanted.size > fileSize - wanted.mmapOffset) {
       return MappingFault::SIZE;
