@@ -1,0 +1,37 @@
+// One guest's channel as a capability.
+#pragma once
+
+#include <cstdint>
+
+#include "protocols/parser.capnp.h"
+#include "services/parser/hybrid-dial.h"
+#include "services/parser/outcome.h"
+#include "services/parser/parser-state.h"
+
+namespace cordon::parser {
+
+// `address` is dialable.
+protocols::GuestChannel::Client makeGuestChannel(kj::Own<ParserState> state, std::uint32_t cid,
+                                                 HybridAddress address);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored \
+    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
+// A channel that was not opened: every operation ends as `error`.
+class RefusedChannel final : public protocols::GuestChannel::Server {
+ public:
+  explicit RefusedChannel(ArgumentError error);
+  kj::Promise<void> ping(PingContext context) override;
+  kj::Promise<void> pinSession(PinSessionContext context) override;
+  kj::Promise<void> exec(ExecContext context) override;
+  kj::Promise<void> readFile(ReadFileContext context) override;
+  kj::Promise<void> writeFile(WriteFileContext context) override;
+  kj::Promise<void> poll(PollContext context) override;
+  kj::Promise<void> diag(DiagContext context) override;
+
+ private:
+  ArgumentError error;
+};
+#pragma GCC diagnostic pop
+
+}  // namespace cordon::parser

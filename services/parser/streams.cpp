@@ -1,0 +1,36 @@
+#include "services/parser/streams.h"
+
+namespace cordon::parser {
+namespace {
+
+// Words of a call besides its bulk: message, target, payload, parameters.
+constexpr capnp::MessageSize CALL_SIZE{.wordCount = 32, .capCount = 0};
+
+}  // namespace
+
+RemoteSource::RemoteSource(protocols::ByteSource::Client client) : source(kj::mv(client)) {}
+
+kj::Promise<kj::Array<const kj::byte>> RemoteSource::read(std::uint64_t offset, std::size_t size) {
+  auto request = source.readRequest(CALL_SIZE);
+  request.setOffset(offset);
+  request.setSize(static_cast<std::uint32_t>(size));
+  return request.send().then([](capnp::Response<protocols::ByteSource::ReadResults>&& response) {
+    const kj::ArrayPtr<const kj::byte> bytes = response.getBytes();
+    return bytes.attach(kj::mv(response));
+  });
+}
+
+RemoteSink::RemoteSink(protocols::ByteSink::Client client) : sink(kj::mv(client)) {}
+
+kj::Promise<void> RemoteSink::write(kj::ArrayPtr<const kj::byte> bytes) {
+  auto request = sink.writeRequest(capnp::MessageSize{
+      .wordCount = CALL_SIZE.wordCount + bytes.size() / sizeof(capnp::word), .capCount = 0});
+  request.setBytes(bytes);
+  return request.send();
+}
+
+kj::Promise<void> RemoteSink::end() {
+  return sink.endRequest(CALL_SIZE).send().ignoreResult();
+}
+
+}  // namespace cordon::parser
