@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <sched.h>
 #include <span>
@@ -176,6 +177,13 @@ Result isolateNetwork() {
     return unacceptable(Step::ISOLATE_NETWORK, interfaces.foreign);
   }
   return {};
+}
+
+// Before the first allocation under the filter: when its one heap is full, malloc would look for
+// processors and map a second heap with calls that no policy grants, and an honest std::bad_alloc
+// would become a death by policy.
+void useOneHeap() {
+  mallopt(M_ARENA_MAX, 1);
 }
 
 // Before the filter, which has no prlimit64. Soft and hard alike: a soft limit alone can be raised
@@ -368,6 +376,7 @@ std::optional<Failure> enter(const Confinement& confinement) {
   if (auto failure = isolateNetwork()) {
     return failure;
   }
+  useOneHeap();
   if (auto failure = limitResources(confinement.limits)) {
     return failure;
   }
