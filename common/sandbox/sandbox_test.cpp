@@ -2,6 +2,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <functional>
@@ -218,6 +219,24 @@ TEST_F(Sandbox, IsEnteredOnce) {
   ASSERT_TRUE(WIFSIGNALED(outcome.status));
   EXPECT_EQ(WTERMSIG(outcome.status), SIGSYS);
 }
+
+#ifdef CORDON_SANITIZED
+TEST_F(Sandbox, ASanitizersReportIsNotADeathByPolicy) {
+  const auto outcome = confine({}, [] {
+    auto* volatile block = new char[1];
+    delete[] block;
+    block[0] = 'x';
+  });
+  EXPECT_TRUE(outcome.isConfined);
+  EXPECT_TRUE(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 1) << outcome.status;
+}
+
+TEST_F(Sandbox, AnExitIsNotStoppedByTheLeakCheck) {
+  const auto outcome = confine({}, [] { std::exit(0); });
+  EXPECT_TRUE(outcome.isConfined);
+  EXPECT_EQ(outcome.status, 0);
+}
+#endif
 
 TEST(SandboxFilter, RefusesAnEmptyProgram) {
   EXPECT_EQ(loadFilter({}), EINVAL);
