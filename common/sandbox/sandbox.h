@@ -14,7 +14,9 @@ namespace cordon::sandbox {
 struct Limits {
   std::uint64_t openFiles = 256;  // descriptors; 0 would break poll and descriptor passing
   std::uint64_t processes = 0;
-  std::uint64_t fileSize = 0;  // bytes that one file may grow to; pipes and sockets are not files
+  // Bytes that one file may grow to; pipes and sockets are not files. With 0 a service whose log goes to a regular file
+  // dies of SIGXFSZ at its first line: give it a pipe.
+  std::uint64_t fileSize = 0;
   std::uint64_t lockedMemory = 0;
   // Bytes of address space. A build with AddressSanitizer skips it (its shadow needs terabytes);
   // see `hasMemoryLimit`.

@@ -222,13 +222,27 @@ TEST_F(Sandbox, IsEnteredOnce) {
 
 #ifdef CORDON_SANITIZED
 TEST_F(Sandbox, ASanitizersReportIsNotADeathByPolicy) {
+  // The report is smaller than a pipe, so that nobody has to read while it is written.
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const int original = dup(STDERR_FILENO);
+  dup2(pipe[1], STDERR_FILENO);
   const auto outcome = confine({}, [] {
     auto* volatile block = new char[1];
     delete[] block;
     block[0] = 'x';
   });
+  dup2(original, STDERR_FILENO);
+  close(original);
+  close(pipe[1]);
+  std::string report(65536, '\0');
+  const auto length = read(pipe[0], report.data(), report.size());
+  close(pipe[0]);
+  report.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
   EXPECT_TRUE(outcome.isConfined);
   EXPECT_TRUE(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 1) << outcome.status;
+  EXPECT_THAT(report, ::testing::HasSubstr("heap-use-after-free"));
+  EXPECT_THAT(report, ::testing::HasSubstr("sandbox_test.cpp"));
 }
 
 TEST_F(Sandbox, AnExitIsNotStoppedByTheLeakCheck) {

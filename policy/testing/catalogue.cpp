@@ -119,7 +119,7 @@ const Attempt CATALOGUE[] = {
     {"setsockopt-attach-filter",
      [] { return call(SYS_setsockopt, 0, SOL_SOCKET, SO_ATTACH_FILTER, nullptr, 0); }},
     // Files.
-    {"open", [] { return call(SYS_open, "/etc/passwd", O_RDONLY); }, true},
+    {"open", [] { return call(SYS_open, "/etc/passwd", O_RDONLY); }, true, {}, true},
     {"openat-read",
      [] { return call(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY); },
      true,
