@@ -284,6 +284,7 @@ TEST_F(HostileGuestTest, AGuestThatGivesNoBufferForItsResetIsForgotten) {
   update.buf_alloc = UINT32_MAX;
   sendHeader(update);
   clientEvent(opened);
+  pump();
   while (guest.take(packet, true)) pump();
   send(opened, VIRTIO_VSOCK_OP_REQUEST);
   EXPECT_TRUE(opened.client->closed);

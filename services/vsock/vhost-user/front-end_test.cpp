@@ -201,8 +201,10 @@ void sendTable(FrontEndPeer& peer, std::vector<MemoryTableRegion> regions, const
                                   regions.size() * sizeof(MemoryTableRegion));
   const MemoryTableHeader header{claimed, 0};
   std::memcpy(bytes.data(), &header, sizeof(header));
-  std::memcpy(bytes.data() + sizeof(header), regions.data(),
-              regions.size() * sizeof(MemoryTableRegion));
+  if (!regions.empty()) {
+    std::memcpy(bytes.data() + sizeof(header), regions.data(),
+                regions.size() * sizeof(MemoryTableRegion));
+  }
   peer.send(Request::SET_MEM_TABLE, bytes, fds);
 }
 
