@@ -62,7 +62,7 @@ std::string_view name(QueueFault fault) {
 
 std::size_t Virtqueue::Chain::slice(std::size_t skip, std::size_t length,
                                     std::array<iovec, MAX_SEGMENTS>& pieces) const {
-  std::size_t used = 0;
+  std::size_t filled = 0;
   for (std::size_t i = 0; i < count && length > 0; ++i) {
     const iovec& segment = segments[i];
     if (segment.iov_len <= skip) {
@@ -70,11 +70,11 @@ std::size_t Virtqueue::Chain::slice(std::size_t skip, std::size_t length,
       continue;
     }
     const std::size_t take = std::min(segment.iov_len - skip, length);
-    pieces[used++] = {static_cast<std::uint8_t*>(segment.iov_base) + skip, take};
+    pieces[filled++] = {static_cast<std::uint8_t*>(segment.iov_base) + skip, take};
     skip = 0;
     length -= take;
   }
-  return used;
+  return filled;
 }
 
 QueueFault Virtqueue::start(const GuestMemory& memory, const RingAddresses& where,
