@@ -14,7 +14,7 @@
 namespace cordon::launch {
 
 inline constexpr std::size_t PROBE_MEMORY =
-    32u << 20;  // bytes; a few milliseconds' work on real hardware
+    32u << 20;  // bytes; some ten milliseconds' work on real hardware
 inline constexpr std::chrono::milliseconds PROBE_DEADLINE{1500};
 
 struct KvmProbe {

@@ -127,8 +127,7 @@ TEST(Options, RefusesASocketPathThatTheKernelWouldCut) {
   // <dir>/ranges/0123abcd/10000/vsock.sock must be at most 107 bytes: 74 are left for <dir>.
   std::string longest = "/" + std::string(73, 'd');
   EXPECT_EQ(failureOf(with(GUEST, {"--runtime-dir", longest})), "accepted");
-  EXPECT_EQ(failureOf(with(GUEST, {"--runtime-dir", longest + "d"})),
-            "bad-argument --runtime-dir");
+  EXPECT_EQ(failureOf(with(GUEST, {"--runtime-dir", longest + "d"})), "bad-argument --runtime-dir");
   EXPECT_EQ(failureOf(replaced(PARSER, "--listen", "uds:/" + std::string(107, 's'))),
             "bad-argument --listen");
 }
