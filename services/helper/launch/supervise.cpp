@@ -70,13 +70,13 @@ class Supervision {
       if (polled[1 + i].revents == 0) continue;
       outcome.ended.push_back({cells[i].name(), cells[i].reap()});
       cells.erase(cells.begin() + static_cast<long>(i));
-      stopAll();
+      stopNext();
     }
     if ((polled[0].revents & POLLIN) != 0) {
       signalfd_siginfo info{};
       if (read(signals.get(), &info, sizeof info) == sizeof info) {
         if (outcome.ended.empty()) outcome.asked = true;
-        stopAll();
+        stopNext();
       }
     }
     if (stopping && !killed && Clock::now() >= deadline) {
@@ -94,11 +94,11 @@ class Supervision {
     return static_cast<int>(std::max<std::chrono::milliseconds::rep>(0, left.count()));
   }
 
-  void stopAll() {
-    if (stopping) return;
+  // One after the other, the last started first: a VMM whose device goes away under it only complains.
+  void stopNext() {
+    if (!stopping) deadline = Clock::now() + stopTimeout;
     stopping = true;
-    deadline = Clock::now() + stopTimeout;
-    for (const Cell& cell : cells) cell.terminate();
+    if (!cells.empty()) cells.back().terminate();
   }
 
   std::vector<Cell> cells;

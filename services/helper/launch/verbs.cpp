@@ -121,6 +121,7 @@ class GuestLaunch {
     plan.identity = identity;
     addLibraries(plan.view);
     addNull(plan.view);
+    plan.view.proc = true;  // it reads its own status there: it refuses to serve unconfined
     plan.view.binds.push_back(bindOf(vsockBinary, VSOCK_IN_VIEW, Execute::YES));
     plan.view.proc = true;  // as for the parser: it checks its own confinement
     plan.argv = {VSOCK_IN_VIEW,
@@ -175,10 +176,8 @@ class GuestLaunch {
     const Ended& first = outcome.ended.front();
     say("guest " + std::to_string(options.cid) + ": ended: vmm " + outcome.of("vmm").describe() +
         ", vsock " + outcome.of("vsock").describe());
-    // The VMM ends orderly when we stop it, but without its device the guest was lost: that is no
-    // success.
-    if (!outcome.asked && first.name == "vsock" && outcome.of("vmm").exitedWith(0) &&
-        !first.ending.exitedWith(0)) {
+    // Without its device the guest was lost: how the VMM took our SIGTERM then says nothing.
+    if (!outcome.asked && first.name == "vsock") {
       throw LaunchError(Code::CELL_DIED, "supervise", "vsock", 0, first.ending.describe());
     }
     return outcome.of("vmm");
