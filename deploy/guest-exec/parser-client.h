@@ -16,6 +16,9 @@ namespace cordon::deploy {
 // 16 bytes from the kernel's random source.
 kj::Array<kj::byte> newRequestId();
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored \
+    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 // Takes bulk into memory; over `limit` bytes it fails the call that it was given to.
 class MemorySink final : public protocols::ByteSink::Server {
  public:
@@ -37,6 +40,7 @@ class MemorySource final : public protocols::ByteSource::Server {
  private:
   kj::ArrayPtr<const kj::byte> bytes;
 };
+#pragma GCC diagnostic pop
 
 struct ExecRequest {
   std::vector<std::string> argv;
