@@ -12,7 +12,10 @@ namespace cordon::deploy {
 namespace {
 
 constexpr std::size_t MAX_OUTPUT = std::size_t{32} << 20;  // bytes of a stream
-constexpr std::uint64_t PING_MS = 2'000;
+// A ping's patience: short at first, because a guest that boots answers nothing and we want to see it as soon as it does;
+// then longer, because a slow machine may need it.
+constexpr std::uint64_t FIRST_PING_MS = 300;
+constexpr std::uint64_t LAST_PING_MS = 5'000;
 constexpr kj::Duration PAUSE = 50 * kj::MILLISECONDS;
 
 void setBudget(protocols::Budget::Builder budget, std::uint64_t commandMs, std::uint64_t totalMs) {
@@ -99,11 +102,12 @@ std::optional<std::string> ParserClient::waitReady(protocols::GuestChannel::Clie
                                                    std::uint64_t waitMs) {
   kj::Timer& timer = io.provider->getTimer();
   const kj::TimePoint deadline = timer.now() + waitMs * kj::MILLISECONDS;
-  for (;;) {
+  for (std::uint64_t patience = FIRST_PING_MS;;
+       patience = std::min(patience * 5 / 4, LAST_PING_MS)) {
     auto request = channel.pingRequest();
     request.setId(newRequestId());
-    request.getBudget().setChannelMs(PING_MS);
-    request.getBudget().setUntimedBoundMs(PING_MS);
+    request.getBudget().setChannelMs(patience);
+    request.getBudget().setUntimedBoundMs(patience);
     auto response = request.send().wait(io.waitScope);
     if (response.getResult().isPong()) return std::nullopt;
     auto failure = response.getResult().getFailure();

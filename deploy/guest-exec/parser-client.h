@@ -68,7 +68,7 @@ class ParserClient {
   protocols::GuestChannel::Client openChannel(std::uint32_t cid, std::uint32_t uid);
 
   // Pings until the guest answers. Nothing on success, else the last failure: at once where waiting cannot help, or after
-  // `waitMs`. readyMs (if not null): how long it took.
+  // `waitMs`.
   std::optional<std::string> waitReady(protocols::GuestChannel::Client& channel,
                                        std::uint64_t waitMs);
 
