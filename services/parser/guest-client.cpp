@@ -371,6 +371,7 @@ kj::Promise<Outcome<DiagReport>> GuestClient::diag(Id id, std::int64_t maxEntrie
   auto request = makeRequest({.id = id, .body = body});
   auto call = kj::heap<Impl::Call>(*impl, Operation::DIAG, std::move(std::get<Request>(request)),
                                    budget, id, channel::DEFAULT_BULK_CAP);
+  call->reception.limitEntries(maxEntries);
   auto promise = call->run();
   return resultOf<DiagReport>(
       kj::mv(promise), kj::mv(call), [](Impl::Call&, Answer& answer) -> Outcome<DiagReport> {

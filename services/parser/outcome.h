@@ -36,7 +36,7 @@ std::string_view name(TamperClass value);
 struct Tamper {
   TamperClass type = TamperClass::PROTOCOL_VIOLATION;
   // SHA-256 of the offending frame or bytes; absent where there are none (PEER_MISMATCH).
-  std::optional<channel::Sha256> frame;
+  std::optional<channel::Sha256> frame = std::nullopt;
   bool operator==(const Tamper&) const = default;
 };
 

@@ -75,6 +75,8 @@ std::optional<TamperClass> Reception::judge(const channel::Message& message) {
     // What it says of the poll or of the store is not the target's reply.
     if (ofPoll || error->errnoName == "ESTALE") return std::nullopt;
   }
+  if (const auto* diag = std::get_if<channel::DiagResult>(&message.body))
+    if (std::cmp_greater(diag->entries.size(), maxEntries)) return TamperClass::INVALID_MESSAGE;
   return judgeReplay(message);
 }
 

@@ -34,6 +34,8 @@ class Reception {
             kj::Maybe<BulkSink&> output = nullptr, kj::Maybe<BulkSink&> errors = nullptr);
   KJ_DISALLOW_COPY(Reception);
 
+  // Entries of a diag_result that may come; more than was asked for, no honest guest sends.
+  void limitEntries(std::int64_t most) { maxEntries = most; }
   // Bytes of bulk that a reply may have.
   [[nodiscard]] std::uint64_t cap() const { return bulkCap; }
 
@@ -70,6 +72,7 @@ class Reception {
   kj::Maybe<BulkSink&> output;
   kj::Maybe<BulkSink&> errors;
 
+  std::int64_t maxEntries = channel::MAX_DIAG_ENTRIES;
   std::optional<channel::Id> poll;
   std::optional<channel::Message>
       first;                   // the reply as it came for the first time, complete or not

@@ -97,6 +97,7 @@ kj::Promise<void> ScriptedGuest::say(Peer& peer, const Saying& saying, std::size
   }
   const Saying::Part& part = saying.parts[index];
   return timer.afterDelay(part.after)
+      .exclusiveJoin(peer.stream->whenWriteDisconnected())
       .then([&peer, &part]() { return peer.stream->write(part.bytes.data(), part.bytes.size()); })
       .then([this, &peer, &saying, index]() { return say(peer, saying, index + 1); });
 }

@@ -1,0 +1,31 @@
+// `cordon-guest --listen unix:PATH` as a child of the test, optionally under another uid.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace cordon::tests {
+
+class GuestProcess {
+ public:
+  // `binary` starts as `uid` and serves `socket`; it answers once this returns. Throws where it does not.
+  GuestProcess(const std::string& binary, const std::string& socket, uid_t uid = 0);
+  ~GuestProcess();
+  GuestProcess(const GuestProcess&) = delete;
+  GuestProcess& operator=(const GuestProcess&) = delete;
+
+  // Kills it and starts it anew: another session, an empty store.
+  void restart();
+
+ private:
+  void start();
+  void stop();
+
+  std::string binary;
+  std::string socket;
+  uid_t uid;
+  pid_t pid = -1;
+};
+
+}  // namespace cordon::tests
