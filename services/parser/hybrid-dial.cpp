@@ -114,17 +114,17 @@ struct HybridTransport::Impl {
     // Dials that wait take their turns one pace apart.
     const kj::TimePoint turn = kj::max(timer.now(), nextDial);
     nextDial = turn + DIAL_PACE;
-    return timer.atTime(turn)
-        .then([this]() { return dial(); })
-        .then([this, number](Dial&& result) -> kj::Promise<Connection> {
-          if (auto* stream = std::get_if<kj::Own<kj::AsyncIoStream>>(&result))
-            return Connection(kj::mv(*stream));
-          if (const auto* tamper = std::get_if<Tamper>(&result)) return Connection(*tamper);
-          if (number == DIAL_ATTEMPTS) return Connection(Unreachable{});
-          return timer.afterDelay(DIAL_BACKOFF * number).then([this, number]() {
-            return attempt(number + 1);
-          });
-        });
+    auto dialled = turn > timer.now() ? timer.atTime(turn).then([this]() { return dial(); })
+                                      : kj::evalNow([this]() { return dial(); });
+    return dialled.then([this, number](Dial&& result) -> kj::Promise<Connection> {
+      if (auto* stream = std::get_if<kj::Own<kj::AsyncIoStream>>(&result))
+        return Connection(kj::mv(*stream));
+      if (const auto* tamper = std::get_if<Tamper>(&result)) return Connection(*tamper);
+      if (number == DIAL_ATTEMPTS) return Connection(Unreachable{});
+      return timer.afterDelay(DIAL_BACKOFF * number).then([this, number]() {
+        return attempt(number + 1);
+      });
+    });
   }
 
   kj::Promise<Dial> dial() {

@@ -1,5 +1,7 @@
 #include "tests/support/conformance.h"
 
+#include <algorithm>
+#include <ostream>
 #include <span>
 #include <variant>
 
@@ -157,7 +159,8 @@ void writeEmptyWithMode(ConformanceClient& client, const Vocabulary& guest) {
 
 void readMissing(ConformanceClient& client, const Vocabulary& guest) {
   std::string content;
-  EXPECT_EQ(failureOf(client.readFile({.path = guest.scratch + "/cordon/no/such/file"}, content)),
+  EXPECT_EQ(failureOf(client.readFile({.path = guest.scratch + "/no-such-directory-of-cordon/file"},
+                                      content)),
             "guest ENOENT");
 }
 
@@ -241,6 +244,10 @@ void diagTells(ConformanceClient& client, const Vocabulary&) {
 }
 
 }  // namespace
+
+void PrintTo(const ConformanceCase& one, std::ostream* out) {
+  *out << one.name;
+}
 
 const std::vector<ConformanceCase>& conformanceCases() {
   static const std::vector<ConformanceCase> cases{

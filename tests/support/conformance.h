@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,5 +55,6 @@ struct ConformanceCase {
   void (*run)(ConformanceClient& client, const Vocabulary& guest);
 };
 const std::vector<ConformanceCase>& conformanceCases();
+void PrintTo(const ConformanceCase& one, std::ostream* out);  // for GoogleTest
 
 }  // namespace cordon::tests

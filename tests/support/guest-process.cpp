@@ -4,12 +4,12 @@
 #include <cstring>
 #include <signal.h>
 #include <stdexcept>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace cordon::tests {
 namespace {
@@ -25,51 +25,46 @@ bool answers(const std::string& path) {
   return connected;
 }
 
+void end(pid_t child) {
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 }  // namespace
 
 GuestProcess::GuestProcess(const std::string& program, const std::string& path, uid_t user)
-    : binary(program), socket(path), uid(user) {
-  start();
-}
+    : binary(program), socket(path), uid(user), pid(start(path)) {}
 
 GuestProcess::~GuestProcess() {
-  stop();
+  end(pid);
 }
 
 void GuestProcess::restart() {
-  stop();
-  start();
+  const std::string next = socket + ".next";
+  const pid_t other = start(next);
+  if (::rename(next.c_str(), socket.c_str()) != 0) throw std::runtime_error("rename");
+  end(std::exchange(pid, other));
 }
 
-void GuestProcess::start() {
-  const std::string listen = "unix:" + socket;
-  pid = ::fork();
-  if (pid < 0) throw std::runtime_error("fork");
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+pid_t GuestProcess::start(const std::string& path) const {
+  const std::string listen = "unix:" + path;
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("fork");
+  if (child == 0) {
     if (uid != ::geteuid() && (::setgid(uid) != 0 || ::setuid(uid) != 0)) ::_exit(121);
     ::execl(binary.c_str(), binary.c_str(), "--listen", listen.c_str(), nullptr);
     ::_exit(122);
   }
   // It has no way to say that it listens but to listen.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!answers(socket)) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!answers(path)) {
     int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) {
-      pid = -1;
+    if (::waitpid(child, &status, WNOHANG) == child)
       throw std::runtime_error(binary + " ended with status " + std::to_string(status));
-    }
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("no answer");
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-}
-
-void GuestProcess::stop() {
-  if (pid < 0) return;
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
-  ::unlink(socket.c_str());
-  pid = -1;
+  return child;
 }
 
 }  // namespace cordon::tests

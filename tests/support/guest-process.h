@@ -15,12 +15,12 @@ class GuestProcess {
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
 
-  // Kills it and starts it anew: another session, an empty store.
+  // Puts another in its place and kills it: another session, an empty store. At no time does nobody listen.
   void restart();
 
  private:
-  void start();
-  void stop();
+  // Returns its pid, once it answers at `path`.
+  [[nodiscard]] pid_t start(const std::string& path) const;
 
   std::string binary;
   std::string socket;
