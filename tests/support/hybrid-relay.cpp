@@ -84,13 +84,7 @@ class HybridRelay::Loop final : private kj::TaskSet::ErrorHandler {
           .then([this]() { return wait(); })
           .then([this]() -> kj::Promise<void> {
             if (!connectAgent()) return kj::READY_NOW;  // closed without an OK, as a device does
-            return host->write("OK 1073741824\n", 14).then([this]() {
-              auto up = pump(*host, *agent, upward, false);
-              auto down = wait().then([this]() { return pump(*agent, *host, downward, true); });
-              // The agent ends a connection; what the host still sends then goes nowhere.
-              return down.exclusiveJoin(
-                  up.then([]() { return kj::Promise<void>(kj::NEVER_DONE); }));
-            });
+            return greetAgent().then([this]() { return relayBothWays(); });
           })
           .then([this]() -> kj::Promise<void> {
             if (!faults.neverCloses) return kj::READY_NOW;
@@ -119,6 +113,31 @@ class HybridRelay::Loop final : private kj::TaskSet::ErrorHandler {
       if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) return false;
       agent = loop.io.lowLevelProvider->wrapSocketFd(kj::mv(fd));
       return true;
+    }
+
+    kj::Promise<void> greetAgent() {
+      if (!loop.relay.address.port) return kj::READY_NOW;
+      const kj::StringPtr line = greeting = kj::str("CONNECT ", *loop.relay.address.port, "\n");
+      return agent->write(line.begin(), line.size()).then([this]() { return readAnswer(); });
+    }
+
+    // Byte by byte: what stands behind the line belongs to the host.
+    kj::Promise<void> readAnswer() {
+      return agent->tryRead(downward.data(), 1, 1)
+          .then([this](std::size_t size) -> kj::Promise<void> {
+            if (size == 0) return KJ_EXCEPTION(DISCONNECTED, "the device refused");
+            if (downward[0] != '\n') return readAnswer();
+            return kj::READY_NOW;
+          });
+    }
+
+    kj::Promise<void> relayBothWays() {
+      return host->write("OK 1073741824\n", 14).then([this]() {
+        auto up = pump(*host, *agent, upward, false);
+        auto down = wait().then([this]() { return pump(*agent, *host, downward, true); });
+        // The agent ends a connection; what the host still sends then goes nowhere.
+        return down.exclusiveJoin(up.then([]() { return kj::Promise<void>(kj::NEVER_DONE); }));
+      });
     }
 
     kj::Promise<void> pump(kj::AsyncIoStream& from, kj::AsyncIoStream& to,
@@ -154,6 +173,7 @@ class HybridRelay::Loop final : private kj::TaskSet::ErrorHandler {
     kj::Own<kj::AsyncIoStream> host;
     kj::Own<kj::AsyncIoStream> agent;
     std::string request;
+    kj::String greeting;
     std::optional<std::uint64_t> left;
     std::array<kj::byte, CHUNK> upward{};
     std::array<kj::byte, CHUNK> downward{};

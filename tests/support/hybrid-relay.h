@@ -37,6 +37,8 @@ struct RelayAddress {
   std::string agent;   // where the agent listens; dialled anew for each connection
   // What SO_PEERCRED shows the host, and as whom the agent is dialled. Other than the own one only for root.
   uid_t uid = 0;
+  // Where the agent's socket is itself a hybrid one (a real cordon-vsock): the port to ask it for.
+  std::optional<std::uint32_t> port = std::nullopt;
 };
 
 class HybridRelay {
