@@ -123,10 +123,12 @@ bool enterSandbox(const ServerOptions& options, BoundedLog& log) {
 
 #ifdef CORDON_SANITIZED
 // The leak check wants to clone and trace, which the policy kills; the tests of the parts have it.
+// NOLINTBEGIN(bugprone-reserved-identifier): the name is the sanitizer's.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {
   return "detect_leaks=0";
 }
+// NOLINTEND(bugprone-reserved-identifier)
 #endif
 
 int main(int argc, char** argv) {

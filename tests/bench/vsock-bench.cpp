@@ -1,6 +1,6 @@
 // Bulk and round trips through the real cordon-vsock, sandboxed, with a simulated guest on the other side of its rings,
 // against a bare Unix socketpair in the same run.
-#include <atomic>
+#include <ctime>
 #include <poll.h>
 #include <string>
 #include <thread>
@@ -34,6 +34,38 @@ void writeExactly(int fd, std::size_t bytes) {
     require(put > 0, "write");
     bytes -= static_cast<std::size_t>(put);
   }
+}
+
+// CPU time of this process and of the device, which says more than the wall clock where other work runs.
+class CpuTime {
+ public:
+  explicit CpuTime(pid_t device = 0) : pid(device), start(now()) {}
+  double seconds() const { return now() - start; }
+
+ private:
+  double now() const { return of(CLOCK_PROCESS_CPUTIME_ID) + deviceTime(); }
+  double deviceTime() const {
+    clockid_t clock{};
+    return pid != 0 && ::clock_getcpuclockid(pid, &clock) == 0 ? of(clock) : 0;
+  }
+  static double of(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+
+  pid_t pid;
+  double start;
+};
+
+void reportBulk(benchmark::State& state, const CpuTime& cpu) {
+  const auto bytes = static_cast<double>(state.iterations()) * static_cast<double>(BULK);
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
+  state.counters["cpu_s_per_GiB"] = cpu.seconds() / (bytes / (1U << 30));
+}
+
+void reportRoundTrips(benchmark::State& state, const CpuTime& cpu) {
+  state.counters["cpu_us_each"] = cpu.seconds() * 1e6 / static_cast<double>(state.iterations());
 }
 
 struct Pair {
@@ -100,17 +132,19 @@ class Connected {
 
 void socketpairBulk(benchmark::State& state) {
   Pair pair;
+  const CpuTime cpu;
   for (auto _ : state) {
     std::thread writer([&] { writeExactly(pair.one.get(), BULK); });
     readExactly(pair.other.get(), BULK);
     writer.join();
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * BULK));
+  reportBulk(state, cpu);
 }
 BENCHMARK(socketpairBulk)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void toGuestBulk(benchmark::State& state) {
   Connected connected(static_cast<std::size_t>(state.range(0)) + HEADER_SIZE);
+  const CpuTime cpu(connected.process.id());
   for (auto _ : state) {
     std::thread writer([&] { writeExactly(connected.client.get(), BULK); });
     std::uint32_t told = connected.received;
@@ -123,13 +157,14 @@ void toGuestBulk(benchmark::State& state) {
     }
     writer.join();
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * BULK));
+  reportBulk(state, cpu);
 }
 BENCHMARK(toGuestBulk)->Arg(4096)->Arg(PIECE)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void toHostBulk(benchmark::State& state) {
   Connected connected(4096 + HEADER_SIZE);
   const std::string piece(PIECE, 'x');
+  const CpuTime cpu(connected.process.id());
   for (auto _ : state) {
     std::thread reader([&] { readExactly(connected.client.get(), BULK); });
     for (std::size_t left = BULK; left > 0; left -= PIECE) {
@@ -138,7 +173,7 @@ void toHostBulk(benchmark::State& state) {
     }
     reader.join();
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * BULK));
+  reportBulk(state, cpu);
 }
 BENCHMARK(toHostBulk)->UseRealTime()->Unit(benchmark::kMillisecond);
 
@@ -151,10 +186,12 @@ void socketpairRoundTrip(benchmark::State& state) {
     }
   });
   char byte = 'x';
+  const CpuTime cpu;
   for (auto _ : state) {
     require(::write(pair.one.get(), &byte, 1) == 1 && ::read(pair.one.get(), &byte, 1) == 1,
             "round trip");
   }
+  reportRoundTrips(state, cpu);
   ::shutdown(pair.one.get(), SHUT_WR);
   echo.join();
 }
@@ -171,11 +208,13 @@ void vsockRoundTrip(benchmark::State& state) {
     }
   });
   char byte = 'x';
+  const CpuTime cpu(connected.process.id());
   for (auto _ : state) {
     require(::write(connected.client.get(), &byte, 1) == 1 &&
                 ::read(connected.client.get(), &byte, 1) == 1,
             "round trip");
   }
+  reportRoundTrips(state, cpu);
   ::shutdown(connected.client.get(), SHUT_WR);
   echo.join();
 }

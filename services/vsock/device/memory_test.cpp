@@ -1,4 +1,5 @@
 // Guest memory, rings' shapes and the byte ring.
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,9 @@ class VirtqueueStartTest : public ::testing::Test {
     EXPECT_TRUE(memory.assign({&region, 1}));
   }
   static std::uint8_t* align(std::vector<std::uint8_t>& bytes) {
-    return reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(bytes.data()) + 4095) &
-                                           ~std::uintptr_t{4095});
+    void* where = bytes.data();
+    std::size_t space = bytes.size();
+    return static_cast<std::uint8_t*>(std::align(4096, SimulatedGuest::MEMORY_SIZE, where, space));
   }
   QueueFault start(std::uint64_t descriptors, std::uint64_t available, std::uint64_t used,
                    std::uint32_t size = 128) {

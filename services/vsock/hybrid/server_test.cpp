@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,86 @@ TEST(ConnectLineTest, ReadsPortsAndNothingElse) {
     EXPECT_EQ(parseConnectLine(bad), std::nullopt) << '"' << bad << '"';
   }
   EXPECT_EQ(parseConnectLine(std::string_view("CONNECT 5\0", 10)), std::nullopt);
+}
+
+// The listener alone, with a clock of the test's.
+class HybridListenerTest : public ::testing::Test {
+ protected:
+  HybridListenerTest() {
+    address.sun_family = AF_UNIX;
+    const std::string name = "cordon-hybrid-test-" + std::to_string(::getpid());
+    name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+    addressSize = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    require(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), addressSize) == 0 &&
+                ::listen(socket.get(), 128) == 0,
+            "listen");
+  }
+  Fd dial() {
+    Fd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    require(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), addressSize) == 0,
+            "dial");
+    return client;
+  }
+  static bool closed(const Fd& client) {
+    char byte;
+    return ::recv(client.get(), &byte, 1, 0) == 0;
+  }
+
+  sockaddr_un address{};
+  socklen_t addressSize = 0;
+  Fd socket;
+  Poller poller;
+  Device device{10000};
+  TimePoint now{std::chrono::hours(1)};
+};
+
+TEST_F(HybridListenerTest, ClosesAClientWithoutALineAtItsDeadlineHoweverSlowlyItWrites) {
+  HybridListener listener(socket.get(), 10, device, poller);
+  const Fd silent = dial();
+  const Fd slow = dial();
+  listener.onAcceptable(now);
+  for (int second = 0; second < 5; ++second) {
+    require(::send(slow.get(), "C", 1, 0) == 1, "write");
+    listener.onHandshake(1, now);
+    EXPECT_FALSE(closed(silent));
+    EXPECT_FALSE(closed(slow));
+    now += HybridListener::HANDSHAKE_DEADLINE / 5;
+    listener.tick(now);
+  }
+  EXPECT_TRUE(closed(silent));
+  EXPECT_TRUE(closed(slow));
+  EXPECT_FALSE(listener.hasHandshakes());
+  EXPECT_EQ(device.counters.badHandshakes, 2U);
+}
+
+TEST_F(HybridListenerTest, ClosesClientsOverTheCapAndTakesOthersWhenThereIsRoom) {
+  HybridListener listener(socket.get(), 2, device, poller);
+  const Fd first = dial();
+  Fd second = dial();
+  const Fd third = dial();
+  listener.onAcceptable(now);
+  EXPECT_FALSE(closed(first));
+  EXPECT_FALSE(closed(second));
+  EXPECT_TRUE(closed(third));
+  EXPECT_EQ(device.counters.overCap, 1U);
+  second.reset();
+  listener.onHandshake(1, now);
+  const Fd fourth = dial();
+  listener.onAcceptable(now);
+  EXPECT_FALSE(closed(fourth));
+}
+
+TEST_F(HybridListenerTest, LeavesWhatOneTurnCannotTakeToTheNext) {
+  HybridListener listener(socket.get(), 1000, device, poller);
+  std::vector<Fd> clients;
+  for (std::size_t i = 0; i < HybridListener::ACCEPTS_PER_TURN + 1; ++i) clients.push_back(dial());
+  listener.onAcceptable(now);
+  EXPECT_EQ(device.counters.accepted, HybridListener::ACCEPTS_PER_TURN);
+  EXPECT_TRUE(listener.wantsTurn());
+  listener.tick(now);
+  EXPECT_EQ(device.counters.accepted, clients.size());
+  EXPECT_FALSE(listener.wantsTurn());
 }
 
 // A serving device, its simulated guest, and clients that dial it.

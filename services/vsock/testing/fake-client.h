@@ -28,7 +28,7 @@ class DeviceTest : public ::testing::Test {
   explicit DeviceTest(Limits limits = {}, std::size_t rxBuffer = SimulatedGuest::BUFFER)
       : storage(SimulatedGuest::MEMORY_SIZE + 4096),
         device(CID, limits),
-        guest(align(storage.data()), CID, rxBuffer) {
+        guest(align(storage), CID, rxBuffer) {
     const MemoryRegion region = guest.region();
     EXPECT_TRUE(device.memory().assign({&region, 1}));
     startRings();
@@ -101,9 +101,10 @@ class DeviceTest : public ::testing::Test {
   TimePoint now{std::chrono::hours(1)};
 
  private:
-  static std::uint8_t* align(std::uint8_t* from) {
-    return reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(from) + 4095) &
-                                           ~std::uintptr_t{4095});
+  static std::uint8_t* align(std::vector<std::uint8_t>& bytes) {
+    void* where = bytes.data();
+    std::size_t space = bytes.size();
+    return static_cast<std::uint8_t*>(std::align(4096, SimulatedGuest::MEMORY_SIZE, where, space));
   }
 };
 

@@ -108,8 +108,9 @@ class SimulatedGuest {
   void publish(std::size_t queue, std::uint16_t head) {
     auto available = index(queue, AVAILABLE_OFFSET);
     const std::uint16_t at = available.load(std::memory_order_relaxed);
-    std::memcpy(ring(queue) + AVAILABLE_OFFSET + RING_ENTRIES_OFFSET + 2 * (at % RING_SIZE), &head,
-                2);
+    std::memcpy(
+        ring(queue) + AVAILABLE_OFFSET + RING_ENTRIES_OFFSET + std::size_t{2} * (at % RING_SIZE),
+        &head, 2);
     available.store(static_cast<std::uint16_t>(at + 1), std::memory_order_release);
   }
   std::atomic_ref<std::uint16_t> index(std::size_t queue, std::size_t offset) {
