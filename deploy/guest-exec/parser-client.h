@@ -43,12 +43,12 @@ class MemorySource final : public protocols::ByteSource::Server {
 #pragma GCC diagnostic pop
 
 struct ExecRequest {
-  std::vector<std::string> argv;
-  std::optional<std::string> cwd;
-  std::optional<std::string> user;
-  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::string> argv = {};
+  std::optional<std::string> cwd = {};
+  std::optional<std::string> user = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
   std::uint64_t commandMs = 60'000;
-  std::optional<kj::ArrayPtr<const kj::byte>> input;
+  std::optional<kj::ArrayPtr<const kj::byte>> input = {};
 };
 
 struct ExecOutcome {
