@@ -16,7 +16,7 @@ using namespace cordon::vsock;
 using namespace cordon::vsock::testing;
 
 constexpr std::size_t BULK = 256U << 20;
-constexpr std::size_t PIECE = 64 * 1024;
+constexpr std::size_t PIECE = std::size_t{64} * 1024;
 
 void readExactly(int fd, std::size_t bytes) {
   static thread_local std::vector<char> buffer(1 << 18);
