@@ -151,8 +151,8 @@ channel::DiagLevel levelOf(protocols::DiagResult::Level level) {
 
 }  // namespace
 
-RpcClient::RpcClient(const std::string& parserPath, GuestAddress guest)
-    : parserClient(nullptr), channel(nullptr) {
+RpcClient::RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest)
+    : io(context), parserClient(nullptr), channel(nullptr) {
   auto address =
       io.provider->getNetwork().parseAddress(kj::str("unix:", parserPath)).wait(io.waitScope);
   peer = kj::heap<ipc::RpcPeer>(address->connect().wait(io.waitScope), ipc::RpcPeer::Side::CLIENT,

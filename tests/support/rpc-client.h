@@ -1,5 +1,5 @@
-// A guest as it is seen through a parser's RPC (protocols/parser.capnp), as a ConformanceClient: connection and event
-// loop of its own, so one a thread. It checks that what the parser says stays within the contract's bounds.
+// A guest as it is seen through a parser's RPC (protocols/parser.capnp), as a ConformanceClient, over a connection of
+// its own. It checks that what the parser says stays within the contract's bounds.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@ struct GuestAddress {
 
 class RpcClient final : public ConformanceClient {
  public:
-  // parserPath: where the parser listens. Fails with a KJ exception where nothing does.
-  RpcClient(const std::string& parserPath, GuestAddress guest);
+  // parserPath: where the parser listens. Fails with a KJ exception where nothing does. The context, which must outlive
+  // the client, is the calling thread's.
+  RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest);
   ~RpcClient() noexcept override = default;
 
   parser::Outcome<parser::Pong> ping() override;
@@ -45,7 +46,7 @@ class RpcClient final : public ConformanceClient {
   capnp::Response<protocols::Parser::DescribeResults> describe();
 
  private:
-  kj::AsyncIoContext io = kj::setupAsyncIo();
+  kj::AsyncIoContext& io;
   parser::KernelIdSource ids;
   kj::Own<ipc::RpcPeer> peer;
   kj::Promise<void> watching = nullptr;
