@@ -8,7 +8,8 @@
 # Errors: a call returns a Failure for everything that can happen to a guest. An RPC exception means a broken contract
 # or a lost parser and carries a code of common/ipc/error.h, never text of ours.
 #
-# Limits of a connection (common/ipc/rpc-peer.h): messages of 1 MiB, nesting 16, 64 calls in flight.
+# Limits of a connection (common/ipc/limits.h): messages of 1 MiB, nesting 16, 256 calls in flight in each direction. At
+# most 64 operations of all connections run at once; one more ends as failure argument(tooMany).
 
 @0xb7a1cc2f4c0e5d19;
 

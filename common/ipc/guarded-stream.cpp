@@ -188,11 +188,13 @@ kj::Own<capnp::MessageReader> GuardedStream::judge(kj::Own<Incoming> incoming,
 
 kj::Promise<void> GuardedStream::writeMessage(kj::ArrayPtr<const int> fds, Segments segments) {
   KJ_REQUIRE(fds.size() == 0, "no descriptor crosses an RPC connection");
-  if (reasonOfEnd) return makeException(*reasonOfEnd);
   Replacement replacement;
   {
     capnp::SegmentArrayMessageReader reader(segments);
-    Verdict verdict = inspectOutbound(reader.getRoot<capnp::rpc::Message>(), answerTable);
+    const auto message = reader.getRoot<capnp::rpc::Message>();
+    // Of an ended connection the peer still learns why.
+    if (reasonOfEnd && !message.isAbort()) return makeException(*reasonOfEnd);
+    Verdict verdict = inspectOutbound(message, answerTable);
     if (auto* replaced = std::get_if<Replacement>(&verdict)) replacement = std::move(*replaced);
   }
   if (replacement) segments = replacement->getSegmentsForOutput();

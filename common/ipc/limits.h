@@ -20,7 +20,7 @@ struct PeerLimits {
   kj::Duration messageTime = 30 * kj::SECONDS;  // from the first byte of a message to its last
 
   // Calls of the peer.
-  std::size_t callsInFlight = 64;       // called and not returned; over it the connection ends
+  std::size_t callsInFlight = 256;      // called and not returned; over it the connection ends
   std::size_t unfinishedAnswers = 256;  // returned, and the peer still holds the results
   std::uint64_t flowBytes = std::uint64_t{8}
                             << 20;  // of calls in flight: over it nothing is read until one returns

@@ -180,6 +180,17 @@ TEST(RpcPeer, AQuestionThatIsAskedTwiceEndsTheConnection) {
   EXPECT_EQ(peers.waitEnd(), ErrorCode::BAD_MESSAGE);
 }
 
+TEST(RpcPeer, TellsThePeerWhyItEnds) {
+  ServedStream peers(giveZeros);
+  const std::uint32_t wrapped[] = {0xffffffff, 0};
+  peers.send(wrapped, sizeof(wrapped));
+  auto last = peers.receive();
+  const auto root = last->getRoot<rpc::Message>();
+  ASSERT_TRUE(root.isAbort());
+  EXPECT_EQ(std::string(root.getAbort().getReason().cStr()), "cordon:bad-message");
+  EXPECT_EQ(peers.waitEnd(), ErrorCode::BAD_MESSAGE);
+}
+
 TEST(RpcPeer, AFinishOfNothingEndsTheConnection) {
   ServedStream peers(giveZeros);
   capnp::MallocMessageBuilder message;

@@ -30,9 +30,8 @@ kj::Own<kj::AsyncIoStream> connectTo(kj::AsyncIoContext& io, const std::string& 
   const kj::TimePoint deadline = timer.now() + waitMs * kj::MILLISECONDS;
   for (;;) {
     kj::Own<kj::AsyncIoStream> stream;
-    auto failed =
-        kj::runCatchingExceptions([&]() { stream = address->connect().wait(io.waitScope); });
-    KJ_IF_MAYBE (failure, failed) {
+    KJ_IF_MAYBE (failure, kj::runCatchingExceptions(
+                              [&]() { stream = address->connect().wait(io.waitScope); })) {
       if (timer.now() >= deadline) kj::throwFatalException(kj::mv(*failure));
       timer.afterDelay(PAUSE).wait(io.waitScope);
       continue;

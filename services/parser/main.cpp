@@ -1,153 +1,11 @@
-// cordon-parser, role channel. The order below is the argument for its safety:
-//  1. read the command line, before anything has an effect;
-//  2. refuse a log that the sandbox would stop;
-//  3. open the socket to serve on: the sandbox has no bind and no open;
-//  4. start the event loop: the sandbox has no epoll_create and no eventfd;
-//  5. enter the sandbox, and check from inside that it holds;
-//  6. serve: the first byte from anybody else is read here.
-#include <array>
+// cordon-parser: reads what an attacker may have written, so that nobody who holds anything has to.
 #include <cstdio>
-#include <cstring>
-#include <exception>
-#include <string>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <cstdlib>
 #include <variant>
-#include <vector>
 
-#include <kj/async-unix.h>
-#include <kj/debug.h>
-
-#include "common/channel/encoder.h"
-#include "common/channel/message.h"
-#include "common/ipc/rpc-listener.h"
-#include "common/ipc/rpc-peer.h"
-#include "common/log/kj-bridge.h"
-#include "common/log/log.h"
 #include "common/sandbox/sandbox.h"
-#include "policy/compiled/parser-channel.h"
-#include "services/parser/listening.h"
 #include "services/parser/options.h"
-#include "services/parser/parser-service.h"
-
-namespace cordon::parser {
-namespace {
-
-constexpr int EXIT_USAGE = 2;
-constexpr const sandbox::Policy& POLICY = policy::PARSER_CHANNEL;
-
-// Operations, connections and what the loop needs leave room for a burst of accepts.
-constexpr std::uint64_t MAX_OPEN_FILES = 256;
-constexpr std::uint64_t MAX_ADDRESS_SPACE = std::uint64_t{512}
-                                            << 20;  // bytes; at rest it is about 30 MiB
-
-// The sandbox lets no file grow: the first line after it would kill the parser (SIGXFSZ) and not be seen.
-void refuseLogInFile(const log::Log& log) {
-  struct stat status {};
-  if (::fstat(STDERR_FILENO, &status) == 0 && !S_ISREG(status.st_mode)) return;
-  log.error(
-      "log.refused",
-      {{"reason", "standard error is a file or closed; give a pipe, a terminal or the journal"}});
-  ::_exit(EXIT_FAILURE);
-}
-
-Endpoint openSocket(const ServeOptions& options, const log::Log& log) {
-  auto opened = openEndpoint(options.listening);
-  if (const auto* failure = std::get_if<ListenFailure>(&opened)) {
-    log.error("listen.failed", {{"reason", describe(*failure)}});
-    ::_exit(EXIT_FAILURE);
-  }
-  return std::get<Endpoint>(std::move(opened));
-}
-
-void enterSandbox(const log::Log& log) {
-  const sandbox::Confinement confinement{
-      .policy = POLICY,
-      .limits = {.openFiles = MAX_OPEN_FILES, .addressSpace = MAX_ADDRESS_SPACE},
-      .statusFd = std::nullopt};
-  if (const auto failure = sandbox::enter(confinement)) {
-    log.error("sandbox.refused", {{"missing", sandbox::nameOf(failure->step)},
-                                  {"detail", sandbox::describe(*failure)}});
-    ::_exit(EXIT_FAILURE);
-  }
-  log.info("sandbox.entered", {{"policy", POLICY.name}, {"sha256", POLICY.sha256}});
-}
-
-ServiceOptions serviceOptions(const ServeOptions& options) {
-  ServiceOptions result;
-  result.socketsDirectory = options.socketsDirectory;
-  result.allowRootPeer = options.allowRootPeer;
-  result.facts.version = CORDON_VERSION;
-  result.facts.policy = POLICY.name;
-  const auto digest = channel::sha256FromHex(POLICY.sha256);
-  KJ_ASSERT(digest.has_value(), "a policy without its hash");
-  std::copy(digest->begin(), digest->end(), result.facts.policySha256.begin());
-  return result;
-}
-
-void logConnection(const log::Log& log, const ipc::ConnectionEvent& event) {
-  const std::int64_t uid = event.uid ? static_cast<std::int64_t>(*event.uid) : -1;
-  switch (event.kind) {
-    case ipc::ConnectionEvent::Kind::ACCEPTED:
-      return log.info("peer.accepted", {{"uid", uid}});
-    case ipc::ConnectionEvent::Kind::REFUSED:
-      return log.warn("peer.refused", {{"uid", uid}, {"reason", ipc::name(event.reason)}});
-    case ipc::ConnectionEvent::Kind::ENDED:
-      return log.info("peer.ended", {{"uid", uid}, {"reason", ipc::name(event.reason)}});
-    case ipc::ConnectionEvent::Kind::ACCEPT_FAILED:
-      return log.warn("accept.failed", {{"errno", ::strerrorname_np(event.error)}});
-  }
-}
-
-// Serves the one connection; its end is the parser's.
-int serveOne(kj::AsyncIoContext& io, Endpoint endpoint, ParserService& service,
-             const log::Log& log) {
-  constexpr capnp::uint FLAGS =
-      kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC | kj::LowLevelAsyncIoProvider::ALREADY_NONBLOCK;
-  ipc::RpcPeer peer(io.lowLevelProvider->wrapSocketFd(kj::mv(endpoint.socket), FLAGS),
-                    ipc::RpcPeer::Side::SERVER, capnp::Capability::Client(service.client()),
-                    ipc::PeerLimits{}, io.provider->getTimer());
-  const ipc::ErrorCode reason = peer.onEnd().wait(io.waitScope);
-  log.info("peer.ended", {{"reason", ipc::name(reason)}});
-  return reason == ipc::ErrorCode::DISCONNECTED ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// Serves whoever may connect, for ever.
-int serveAll(kj::AsyncIoContext& io, Endpoint endpoint, ParserService& service,
-             std::set<uid_t> allowedUids, const log::Log& log) {
-  if (allowedUids.empty()) allowedUids.insert(::geteuid());
-  ipc::RpcListener listener(
-      kj::mv(endpoint.socket), io.unixEventPort, *io.lowLevelProvider, io.provider->getTimer(),
-      ipc::ListenerRules{.allowedUids = std::move(allowedUids)}, ipc::PeerLimits{},
-      [&service](uid_t) { return capnp::Capability::Client(service.client()); },
-      [&log](const ipc::ConnectionEvent& event) { logConnection(log, event); });
-  listener.run().wait(io.waitScope);
-  return EXIT_FAILURE;
-}
-
-int serve(const ServeOptions& options) {
-  const auto log = log::Log::forService("cordon-parser");
-  const log::KjBridge bridge(log);
-  try {
-    refuseLogInFile(log);
-    Endpoint endpoint = openSocket(options, log);
-    auto io = kj::setupAsyncIo();
-    enterSandbox(log);
-    KernelIdSource ids;
-    ParserService service(*io.lowLevelProvider, io.provider->getTimer(), ids, log,
-                          serviceOptions(options));
-    if (!endpoint.isListener) return serveOne(io, kj::mv(endpoint), service, log);
-    return serveAll(io, kj::mv(endpoint), service, options.allowedUids, log);
-  } catch (const kj::Exception& exception) {
-    log.error("parser.fault", {{"text", exception.getDescription().cStr()}});
-  } catch (const std::exception& exception) {
-    log.error("parser.fault", {{"text", exception.what()}});
-  }
-  return EXIT_FAILURE;
-}
-
-}  // namespace
-}  // namespace cordon::parser
+#include "services/parser/serve.h"
 
 int main(int argc, char** argv) {
   using namespace cordon::parser;
@@ -161,12 +19,13 @@ int main(int argc, char** argv) {
     return EXIT_SUCCESS;
   }
   if (std::holds_alternative<PrintPolicy>(options)) {
-    std::fputs(cordon::sandbox::printable(POLICY).c_str(), stdout);
+    std::fputs(cordon::sandbox::printable(policyOfRole()).c_str(), stdout);
     return EXIT_SUCCESS;
   }
   if (const auto* error = std::get_if<UsageError>(&options)) {
     std::fprintf(stderr, "cordon-parser: %s\n%s", error->text.c_str(), USAGE);
-    return EXIT_USAGE;
+    return 2;
   }
-  return serve(std::get<ServeOptions>(options));
+  return serve(std::get<ServeOptions>(options),
+               [](ParserService& service) { return service.client(); });
 }

@@ -28,8 +28,8 @@ struct ServiceFacts {
 struct ServiceOptions {
   std::string socketsDirectory;  // a guest listens at <socketsDirectory>/<cid>/vsock.sock
   bool allowRootPeer = false;
-  ServiceFacts facts;
-  ClientOptions client;
+  ServiceFacts facts = {};
+  ClientOptions client = {};
 };
 
 // What all connections and channels of a parser share; the references must outlive it.

@@ -23,14 +23,29 @@ kj::Promise<kj::Array<const kj::byte>> RemoteSource::read(std::uint64_t offset, 
 RemoteSink::RemoteSink(protocols::ByteSink::Client client) : sink(kj::mv(client)) {}
 
 kj::Promise<void> RemoteSink::write(kj::ArrayPtr<const kj::byte> bytes) {
+  if (bytes.size() >= PIECE) {
+    return flush().then([this, bytes]() { return send(bytes); });
+  }
+  gathered.insert(gathered.end(), bytes.begin(), bytes.end());
+  return gathered.size() < PIECE ? kj::Promise<void>(kj::READY_NOW) : flush();
+}
+
+kj::Promise<void> RemoteSink::end() {
+  return flush().then([this]() { return sink.endRequest(CALL_SIZE).send().ignoreResult(); });
+}
+
+kj::Promise<void> RemoteSink::flush() {
+  if (gathered.empty()) return kj::READY_NOW;
+  auto sent = send(kj::arrayPtr(gathered.data(), gathered.size()));
+  gathered.clear();
+  return sent;
+}
+
+kj::Promise<void> RemoteSink::send(kj::ArrayPtr<const kj::byte> bytes) {
   auto request = sink.writeRequest(capnp::MessageSize{
       .wordCount = CALL_SIZE.wordCount + bytes.size() / sizeof(capnp::word), .capCount = 0});
   request.setBytes(bytes);
   return request.send();
-}
-
-kj::Promise<void> RemoteSink::end() {
-  return sink.endRequest(CALL_SIZE).send().ignoreResult();
 }
 
 }  // namespace cordon::parser

@@ -1,6 +1,8 @@
-// The caller's ByteSource and ByteSink as the channel client wants them. One piece at a time is in memory: the next is
-// asked for, or handed on, only when the last was taken.
+// The caller's ByteSource and ByteSink as the channel client wants them. A few pieces at a time are in memory: the next
+// is asked for, or handed on, only when there is room for it.
 #pragma once
+
+#include <vector>
 
 #include "protocols/parser.capnp.h"
 #include "services/parser/bulk.h"
@@ -18,6 +20,10 @@ class RemoteSource final : public BulkSource {
 
 class RemoteSink final : public BulkSink {
  public:
+  // Bytes in a call, but for the last one and for larger writes: a guest that sends its bulk byte by byte must not make a
+  // call of each.
+  static constexpr std::size_t PIECE = 65536;
+
   explicit RemoteSink(protocols::ByteSink::Client sink);
   // Resolves when the connection has room for more, not when the caller has taken the bytes; a fault of the caller is
   // told by a later write or by end().
@@ -25,7 +31,11 @@ class RemoteSink final : public BulkSink {
   kj::Promise<void> end() override;
 
  private:
+  kj::Promise<void> send(kj::ArrayPtr<const kj::byte> bytes);
+  kj::Promise<void> flush();
+
   protocols::ByteSink::Client sink;
+  std::vector<kj::byte> gathered;
 };
 
 }  // namespace cordon::parser

@@ -24,6 +24,7 @@ namespace cordon::launch {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // A CID that no guest of another test uses.
 constexpr std::uint32_t TEST_CID = 64001;

@@ -50,7 +50,7 @@ class OwnedDirectory {
   [[nodiscard]] const UniqueFd& fd() const { return directory; }
 
  private:
-  const UniqueFd& parentDirectory;  // outlives this
+  int parentFd;
   std::string ownName;
   std::string ownPath;
   UniqueFd directory;  // with an exclusive lock
