@@ -14,7 +14,6 @@ namespace cordon::policy::testing {
 namespace {
 
 using compiler::Action;
-using compiler::ArgumentKind;
 using compiler::Arguments;
 using compiler::Cube;
 

@@ -26,6 +26,9 @@ constexpr rlim_t ADDRESS_SPACE = rlim_t{256} << 20;
 constexpr std::size_t BEYOND_IT = std::size_t{1} << 30;
 constexpr std::size_t LARGE_BLOCK = std::size_t{4} << 20;
 
+// Where the compiler must assume that somebody looks at a block, so that it allocates it.
+void* volatile block = nullptr;
+
 [[noreturn]] void refuse(const char* what) {
   std::perror(what);
   std::_Exit(CANNOT_PREPARE);
@@ -62,10 +65,10 @@ bool exhaustsMemory() {
   Block* blocks = nullptr;
   bool isExhausted = false;
   while (!isExhausted) {
-    auto* block = new (std::nothrow) Block{blocks, {}};
-    isExhausted = block == nullptr;
+    auto* another = new (std::nothrow) Block{blocks, {}};
+    isExhausted = another == nullptr;
     if (!isExhausted) {
-      blocks = block;
+      blocks = another;
     }
   }
   while (blocks != nullptr) {
@@ -77,12 +80,12 @@ bool exhaustsMemory() {
 }
 
 bool resizesLargeBlocks() {
-  auto* block = static_cast<char*>(std::malloc(LARGE_BLOCK));
-  if (block == nullptr) {
+  auto* small = static_cast<char*>(std::malloc(LARGE_BLOCK));
+  if (small == nullptr) {
     return false;
   }
-  block[LARGE_BLOCK - 1] = 'x';
-  auto* larger = static_cast<char*>(std::realloc(block, LARGE_BLOCK * 8));
+  small[LARGE_BLOCK - 1] = 'x';
+  auto* larger = static_cast<char*>(std::realloc(small, LARGE_BLOCK * 8));
   if (larger == nullptr) {
     return false;
   }
@@ -93,7 +96,6 @@ bool resizesLargeBlocks() {
 
 int meet(std::string_view fate) {
   volatile std::size_t beyond = BEYOND_IT;
-  void* volatile block = nullptr;
   if (fate == "abort") {
     std::abort();
   }
@@ -147,6 +149,7 @@ int meet(std::string_view fate) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception that nobody catches is one of the fates
 int main(int argc, char** argv) {
   if (argc != 3) {
     return CANNOT_PREPARE;
