@@ -113,7 +113,7 @@ Reception::Take Reception::take(std::span<const std::byte>& bytes) {
 }
 
 kj::Promise<bool> Reception::end() {
-  const auto endOf = [](kj::Maybe<BulkSink&> sink) -> kj::Promise<bool> {
+  const auto endOf = [](const kj::Maybe<BulkSink&>& sink) -> kj::Promise<bool> {
     KJ_IF_MAYBE (open, sink) return succeeds(kj::evalNow([&]() { return open->end(); }));
     return true;
   };
