@@ -9,7 +9,6 @@
 namespace cordon::parser {
 namespace {
 
-using channel::BudgetLayer;
 using ::testing::ElementsAre;
 using tests::Dial;
 using tests::DialHangs;
@@ -421,7 +420,7 @@ TEST(GuestClientAck, ATamperingAckIsRaised) {
 }
 
 TEST(GuestClientPoll, TellsWhatBecameOfTheTarget) {
-  const auto poll = [](std::function<std::string(const channel::Id&)> reply) {
+  const auto poll = [](const std::function<std::string(const channel::Id&)>& reply) {
     VirtualClient one(
         [reply](const Heard& heard) { return Saying::bytes(reply(heard.request.id)); });
     auto outcome = one.poll();

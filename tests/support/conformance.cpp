@@ -12,11 +12,8 @@
 namespace cordon::tests {
 namespace {
 
-using channel::BudgetLayer;
-using parser::BudgetFailure;
 using parser::Failure;
 using parser::Finished;
-using parser::GuestError;
 
 channel::Sha256 sha(const std::string& text) {
   return parser::digestOf(std::as_bytes(std::span<const char>(text)));

@@ -102,8 +102,8 @@ class HybridRelay::Loop final : private kj::TaskSet::ErrorHandler {
         if (size == 0) return KJ_EXCEPTION(DISCONNECTED, "hung up in the handshake");
         request.push_back(static_cast<char>(upward[0]));
         if (request.back() != '\n' && request.size() < 32) return readRequest();
-        KJ_REQUIRE(request.starts_with("CONNECT ") && request.ends_with('\n'), request.c_str());
-        return kj::READY_NOW;
+        if (request.starts_with("CONNECT ") && request.ends_with('\n')) return kj::READY_NOW;
+        return KJ_EXCEPTION(FAILED, "not a handshake", request.c_str());
       });
     }
 

@@ -35,10 +35,15 @@ struct ScriptedGuest::Peer {
         if (std::holds_alternative<channel::Decoder::NeedMore>(event)) return hear();
         if (const auto* part = std::get_if<channel::Decoder::Bulk>(&event))
           bulk.append(reinterpret_cast<const char*>(part->bytes.data()), part->bytes.size());
-        if (const auto* error = std::get_if<channel::DecodeError>(&event))
-          KJ_FAIL_REQUIRE("the host sent an illegal request", std::string(name(*error)).c_str());
+        if (const auto* error = std::get_if<channel::DecodeError>(&event)) {
+          kj::throwFatalException(KJ_EXCEPTION(FAILED, "the host sent an illegal request",
+                                               std::string(name(*error)).c_str()));
+        }
         if (std::holds_alternative<channel::Decoder::Done>(event)) {
-          KJ_REQUIRE(input.empty(), "the host sent something behind its request");
+          if (!input.empty()) {
+            kj::throwFatalException(
+                KJ_EXCEPTION(FAILED, "the host sent something behind its request"));
+          }
           return kj::Promise<bool>(true);
         }
       }

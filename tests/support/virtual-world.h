@@ -18,10 +18,11 @@ class VirtualWorld {
   template <typename T>
   T run(kj::Promise<T> promise) {
     while (!promise.poll(scope)) {
-      KJ_IF_MAYBE (next, clock.nextEvent())
+      KJ_IF_MAYBE (next, clock.nextEvent()) {
         clock.advanceTo(*next);
-      else
-        KJ_FAIL_REQUIRE("nothing is left that could happen");
+      } else {
+        kj::throwFatalException(KJ_EXCEPTION(FAILED, "nothing is left that could happen"));
+      }
     }
     return promise.wait(scope);
   }
