@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034
 
 BUILD_PACKAGES=(
-  g++ cmake ninja-build pkg-config ccache
+  g++ cmake ninja-build pkg-config ccache python3
   capnproto libcapnp-dev libssl-dev libseccomp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev
 )
@@ -14,7 +14,7 @@ RUN_PACKAGES=(
 )
 TEST_PACKAGES=(
   clang clang-tidy clang-format libclang-rt-14-dev llvm
-  libsimdjson-dev python3 strace
+  libsimdjson-dev strace
 )
 
 # install_packages NAME…: installs those that are missing, and does not call apt where none is.
@@ -33,6 +33,6 @@ install_packages() {
   if [ -z "$(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -print -quit 2>/dev/null)" ]; then
     "${apt[@]}" update || return 1
   fi
-  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null && return 0
-  "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" && return 0
+  "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
 }
