@@ -62,7 +62,9 @@ struct Failed {
   protocols::Failure::Builder failure = message.initRoot<protocols::Failure>();
 };
 
-std::string text(capnp::Data::Builder bytes) { return {bytes.asChars().begin(), bytes.size()}; }
+std::string text(capnp::Data::Builder bytes) {
+  return {bytes.asChars().begin(), bytes.size()};
+}
 
 TEST(Results, FailuresKeepAllThatTheySay) {
   channel::Sha256 frame{};

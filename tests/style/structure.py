@@ -17,8 +17,8 @@ DEPENDS = re.compile(r"\b(cordon-[a-z0-9-]+)\b")
 SERVICES = {"parser", "collector", "driver", "helper", "vsock", "guest", "sink", "cli"}
 TEXT_PARSERS = re.compile(
     r"^(nlohmann/|simdjson|yaml-cpp/|expat|re2/|rapidjson|libxml|pugixml|tinyxml|json/|jansson)")
-# Homes of guests (agent) are the product's; anybody else's is a developer's machine.
-MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!agent\b|[<$*{])\w|Users/\w)")
+# Homes of guests (agent, postgres) are the product's; anybody else's is a developer's machine.
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!agent\b|postgres\b|[<$*{])\w|Users/\w)")
 NAME = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*(?:_test|_fuzz|_bench)?$")
 
 
