@@ -1,10 +1,11 @@
 # The Debian 12 packages that cordon needs, once; sourced by deploy/quickstart and tests/run.
 # shellcheck shell=bash disable=SC2034
 
+# All that a configure looks for, tests included.
 BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache python3
   capnproto libcapnp-dev libssl-dev libseccomp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libcli11-dev
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libsimdjson-dev
 )
 RUN_PACKAGES=(
   qemu-system-x86   # the VMM
@@ -14,7 +15,7 @@ RUN_PACKAGES=(
 )
 TEST_PACKAGES=(
   clang clang-tidy clang-format libclang-rt-14-dev llvm
-  libsimdjson-dev strace
+  strace
 )
 
 # install_packages NAME…: installs those that are missing, and does not call apt where none is.

@@ -53,7 +53,7 @@ kj::Array<kj::byte> newRequestId() {
   std::size_t filled = 0;
   while (filled < id.size()) {
     ssize_t size = getrandom(id.begin() + filled, id.size() - filled, 0);
-    if (size < 0 && errno != EINTR) KJ_FAIL_SYSCALL("getrandom", errno);
+    KJ_REQUIRE(size >= 0 || errno == EINTR, "getrandom", errno);
     if (size > 0) filled += static_cast<std::size_t>(size);
   }
   return id;

@@ -59,7 +59,12 @@ void sendReport(int fd, const LaunchError& error) {
   [[maybe_unused]] ssize_t ignored = write(fd, &report, sizeof report);
 }
 
-std::pair<UniqueFd, UniqueFd> makePipe() {
+struct PipeEnds {
+  UniqueFd reader;
+  UniqueFd writer;
+};
+
+PipeEnds makePipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) failStep("make-pipe", "a cell's report");
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
@@ -262,8 +267,8 @@ std::string Ending::describe() const {
 
 Cell Cell::start(CellPlan plan) {
   blockSignalsOfAttendant();
-  auto [reportReader, reportWriter] = makePipe();
-  auto [statusReader, statusWriter] = makePipe();
+  PipeEnds reports = makePipe();
+  PipeEnds endings = makePipe();
 
   Cell cell;
   cell.ownName = plan.name;
@@ -276,20 +281,20 @@ Cell Cell::start(CellPlan plan) {
   long pid = syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid < 0) failStep("make-namespaces", plan.name);
   if (pid == 0) {
-    reportReader.reset();
-    statusReader.reset();
-    runCell(plan, std::move(reportWriter), std::move(statusWriter));
+    reports.reader.reset();
+    endings.reader.reset();
+    runCell(plan, std::move(reports.writer), std::move(endings.writer));
   }
   cell.pid = static_cast<pid_t>(pid);
   cell.process = UniqueFd(pidFd);
-  cell.status = std::move(statusReader);
-  reportWriter.reset();
-  statusWriter.reset();
+  cell.status = std::move(endings.reader);
+  reports.writer.reset();
+  endings.writer.reset();
 
   Report report;
   ssize_t size = 0;
   do {
-    size = read(reportReader.get(), &report, sizeof report);
+    size = read(reports.reader.get(), &report, sizeof report);
   } while (size < 0 && errno == EINTR);
   if (size < 0) failStep("read-report", plan.name);
   if (size == sizeof report) {

@@ -26,9 +26,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A CID that no guest of another test uses.
-constexpr std::uint32_t TEST_CID = 64001;
-constexpr Identity IDENTITY = guestIdentity(TEST_CID);
+// By pid, so that two runs at once do not see each other's processes.
+const Identity IDENTITY = guestIdentity(30000 + static_cast<std::uint32_t>(getpid()) % 30000);
 constexpr const char* PROBE_IN_VIEW = "/usr/bin/cell-probe";
 
 struct Output {
