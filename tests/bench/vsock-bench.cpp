@@ -1,9 +1,13 @@
 // Bulk and round trips through the real cordon-vsock, sandboxed, with a simulated guest on the other side of its rings,
 // against a bare Unix socketpair in the same run.
+#include <array>
+#include <cstring>
 #include <ctime>
 #include <poll.h>
 #include <string>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <benchmark/benchmark.h>

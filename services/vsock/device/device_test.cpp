@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/vsock/testing/fake-client.h"
+#include "services/vsock/testing/device-test.h"
 
 namespace cordon::vsock::testing {
 namespace {

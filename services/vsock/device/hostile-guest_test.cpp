@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "services/vsock/device/device.h"
-#include "services/vsock/testing/fake-client.h"
+#include "services/vsock/testing/device-test.h"
 
 namespace cordon::vsock::testing {
 namespace {
@@ -364,8 +364,8 @@ class BadChainTest : public DeviceTest, public ::testing::WithParamInterface<Bad
 TEST_P(BadChainTest, StopsTheDeviceUntilItsDriverStartsOver) {
   const BadChain& bad = GetParam();
   const Opened opened = dial();
-  for (std::uint16_t i = 0; i < bad.descriptors.size(); ++i)
-    guest.describe(bad.queue, i, bad.descriptors[i]);
+  for (std::size_t i = 0; i < bad.descriptors.size(); ++i)
+    guest.describe(bad.queue, static_cast<std::uint16_t>(i), bad.descriptors[i]);
   guest.publish(bad.queue, bad.head);
   pump();
   const auto fault = device.takeFault();

@@ -42,77 +42,22 @@ class SimulatedGuest {
 
   // ---- rx
   // Offers `count` buffers.
-  void offer(std::uint16_t count = RING_SIZE) {
-    for (std::uint16_t i = 0; i < count; ++i)
-      offerSlot(static_cast<std::uint16_t>(nextRx++ % RING_SIZE));
-  }
+  void offer(std::uint16_t count = RING_SIZE);
   // The next packet, whose buffer is offered again unless `keep`.
-  bool take(Packet& packet, bool keep = false) {
-    const std::uint16_t published = index(RX_QUEUE, USED_OFFSET).load(std::memory_order_acquire);
-    if (published == seenUsed[RX_QUEUE]) return false;
-    UsedElement element;
-    std::memcpy(&element,
-                ring(RX_QUEUE) + USED_OFFSET + RING_ENTRIES_OFFSET +
-                    sizeof(element) * (seenUsed[RX_QUEUE]++ % RING_SIZE),
-                sizeof(element));
-    const std::uint8_t* buffer = rxBuffer(static_cast<std::uint16_t>(element.head));
-    std::memcpy(&packet.header, buffer, HEADER_SIZE);
-    packet.payload.assign(reinterpret_cast<const char*>(buffer) + HEADER_SIZE,
-                          element.written - HEADER_SIZE);
-    if (!keep) offerSlot(static_cast<std::uint16_t>(element.head));
-    return true;
-  }
+  bool take(Packet& packet, bool keep = false);
 
   // ---- tx
-  PacketHeader header(std::uint32_t hostPort, std::uint32_t guestPort, std::uint16_t op) const {
-    PacketHeader result{};
-    result.src_cid = cid;
-    result.dst_cid = HOST_CID;
-    result.src_port = guestPort;
-    result.dst_port = hostPort;
-    result.type = VIRTIO_VSOCK_TYPE_STREAM;
-    result.op = op;
-    result.buf_alloc = 256 * 1024;
-    return result;
-  }
+  PacketHeader header(std::uint32_t hostPort, std::uint32_t guestPort, std::uint16_t op) const;
   // False if the ring is full. header.len is sent as it is: it may lie.
-  bool send(const PacketHeader& packet, std::string_view payload = {}) {
-    if (!hasTxRoom()) return false;
-    const auto slot = static_cast<std::uint16_t>(nextTx++ % TX_SLOTS);
-    std::uint8_t* buffer = txBuffer(slot);
-    std::memcpy(buffer, &packet, HEADER_SIZE);
-    if (!payload.empty()) std::memcpy(buffer + HEADER_SIZE, payload.data(), payload.size());
-    const auto first = static_cast<std::uint16_t>(2 * slot);
-    const bool two = !payload.empty();
-    describe(TX_QUEUE, first,
-             {guestAddress(buffer), HEADER_SIZE, two ? DESCRIPTOR_NEXT : std::uint16_t{0},
-              static_cast<std::uint16_t>(first + 1)});
-    describe(
-        TX_QUEUE, static_cast<std::uint16_t>(first + 1),
-        {guestAddress(buffer) + HEADER_SIZE, static_cast<std::uint32_t>(payload.size()), 0, 0});
-    publish(TX_QUEUE, first);
-    return true;
-  }
-  bool hasTxRoom() {
-    seenUsed[TX_QUEUE] = index(TX_QUEUE, USED_OFFSET).load(std::memory_order_acquire);
-    return static_cast<std::uint16_t>(nextTx - seenUsed[TX_QUEUE]) < TX_SLOTS;
-  }
+  bool send(const PacketHeader& packet, std::string_view payload = {});
+  bool hasTxRoom();
   std::uint16_t txCompleted() {
     return index(TX_QUEUE, USED_OFFSET).load(std::memory_order_acquire);
   }
 
   // ---- bytes as a hostile driver writes them
-  void describe(std::size_t queue, std::uint16_t at, const RingDescriptor& descriptor) {
-    std::memcpy(ring(queue) + sizeof(descriptor) * at, &descriptor, sizeof(descriptor));
-  }
-  void publish(std::size_t queue, std::uint16_t head) {
-    auto available = index(queue, AVAILABLE_OFFSET);
-    const std::uint16_t at = available.load(std::memory_order_relaxed);
-    std::memcpy(
-        ring(queue) + AVAILABLE_OFFSET + RING_ENTRIES_OFFSET + std::size_t{2} * (at % RING_SIZE),
-        &head, 2);
-    available.store(static_cast<std::uint16_t>(at + 1), std::memory_order_release);
-  }
+  void describe(std::size_t queue, std::uint16_t at, const RingDescriptor& descriptor);
+  void publish(std::size_t queue, std::uint16_t head);
   std::atomic_ref<std::uint16_t> index(std::size_t queue, std::size_t offset) {
     return std::atomic_ref<std::uint16_t>(
         *reinterpret_cast<std::uint16_t*>(ring(queue) + offset + RING_INDEX_OFFSET));
@@ -122,11 +67,7 @@ class SimulatedGuest {
         *reinterpret_cast<std::uint16_t*>(ring(queue) + offset + RING_FLAGS_OFFSET));
   }
   // A driver that starts over.
-  void forget() {
-    std::memset(memory, 0, 0x10000);
-    nextRx = nextTx = 0;
-    seenUsed[0] = seenUsed[1] = 0;
-  }
+  void forget();
   std::uint64_t guestAddress(const std::uint8_t* where) const {
     return GUEST_BASE + static_cast<std::uint64_t>(where - memory);
   }
@@ -141,12 +82,7 @@ class SimulatedGuest {
  private:
   static std::size_t ringOffset(std::size_t queue) { return 0x4000 * queue; }
   std::uint8_t* ring(std::size_t queue) { return memory + ringOffset(queue); }
-  void offerSlot(std::uint16_t slot) {
-    describe(RX_QUEUE, slot,
-             {guestAddress(rxBuffer(slot)), static_cast<std::uint32_t>(rxBufferSize),
-              DESCRIPTOR_WRITE, 0});
-    publish(RX_QUEUE, slot);
-  }
+  void offerSlot(std::uint16_t slot);
 
   std::uint8_t* memory;
   std::uint64_t cid;

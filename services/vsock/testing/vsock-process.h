@@ -2,16 +2,9 @@
 // two descriptors. Needs root.
 #pragma once
 
-#include <cstdlib>
-#include <fcntl.h>
-#include <grp.h>
-#include <sched.h>
 #include <string>
-#include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "services/vsock/testing/front-end-peer.h"
 
@@ -20,68 +13,16 @@ namespace cordon::vsock::testing {
 class VsockProcess {
  public:
   // Takes the peer's device end. `binary` is the program's path.
-  VsockProcess(const char* binary, FrontEndPeer& peer, const std::string& cid = "10000") {
-    address.sun_family = AF_UNIX;
-    const std::string name =
-        "/tmp/cordon-vsock-" + std::to_string(::getpid()) + "-" + std::to_string(++counter);
-    name.copy(address.sun_path, sizeof(address.sun_path) - 1);
-    ::unlink(name.c_str());
-    Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    require(
-        ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
-            ::listen(listener.get(), 128) == 0,
-        "listen");
-    pid = ::fork();
-    require(pid >= 0, "fork");
-    if (pid == 0) becomeDevice(binary, peer.backEnd.get(), listener.get(), cid);
-    peer.backEnd.reset();
-  }
+  VsockProcess(const char* binary, FrontEndPeer& peer, const std::string& cid = "10000");
   VsockProcess(const VsockProcess&) = delete;
-  ~VsockProcess() {
-    if (pid > 0) {
-      ::kill(pid, SIGKILL);
-      wait();
-    }
-    ::unlink(address.sun_path);
-  }
+  ~VsockProcess();
 
-  Fd dial() const {
-    Fd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    require(
-        ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0,
-        "dial");
-    return client;
-  }
+  Fd dial() const;
   // Its wait status.
-  int wait() {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    pid = -1;
-    return status;
-  }
+  int wait();
   pid_t id() const { return pid; }
 
  private:
-  [[noreturn]] static void becomeDevice(const char* binary, int vhostUser, int listener,
-                                        const std::string& cid) {
-    constexpr uid_t NOBODY = 64997;
-    bool fine = ::unshare(CLONE_NEWNET) == 0;
-    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
-      fine = fine && ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0;
-    }
-    fine = fine && ::setgroups(0, nullptr) == 0 && ::setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-           ::setresuid(NOBODY, NOBODY, NOBODY) == 0;
-    fine = fine && ::fcntl(vhostUser, F_SETFD, 0) == 0 && ::fcntl(listener, F_SETFD, 0) == 0;
-    if (fine) {
-      const std::string first = std::to_string(vhostUser);
-      const std::string second = std::to_string(listener);
-      ::execl(binary, "cordon-vsock", "--vhost-user-fd", first.c_str(), "--listen-fd",
-              second.c_str(), "--cid", cid.c_str(), nullptr);
-    }
-    ::_exit(99);
-  }
-
-  static inline int counter = 0;
   pid_t pid = -1;
   sockaddr_un address{};
 };

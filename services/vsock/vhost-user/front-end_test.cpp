@@ -1,10 +1,15 @@
 // Front ends that lie: each message, each lie, each verdict.
 #include "services/vsock/vhost-user/front-end.h"
 
+#include <cstring>
 #include <dirent.h>
+#include <fcntl.h>
 #include <functional>
+#include <optional>
 #include <string>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
