@@ -101,7 +101,7 @@ TEST_F(VirtqueueStartTest, RefusesRingsOutsideMemory) {
   EXPECT_EQ(start(SimulatedGuest::GUEST_BASE, BASE + 0x1000, BASE + 0x2000),
             QueueFault::RING_ADDRESS);
   EXPECT_EQ(start(BASE, BASE + 0x1000, UINT64_MAX - 3), QueueFault::RING_ADDRESS);
-  EXPECT_EQ(start(END - 128 * 16, BASE + 0x1000, BASE + 0x2000), QueueFault::NONE);
+  EXPECT_EQ(start(END - std::uint64_t{128} * 16, BASE + 0x1000, BASE + 0x2000), QueueFault::NONE);
 }
 
 TEST_F(VirtqueueStartTest, LosesItsRingsWithTheMemoryTheyWereIn) {
