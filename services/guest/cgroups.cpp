@@ -141,7 +141,7 @@ bool ExecCgroup::kill() const {
     if (frozen) break;
   }
   if (frozen) (void)freeze("0");
-  return true;
+  return frozen || !populated();
 }
 
 Cgroups::Cgroups(DiagRing& diag) {

@@ -26,7 +26,7 @@ class ExecCgroup {
   [[nodiscard]] bool populated() const;
   // TERM to each process in it.
   void terminate() const;
-  // KILL to each, without a gap for a fork. False: the kernel could not (an errno says why).
+  // KILL to each, without a gap for a fork. False: some may have outrun it.
   [[nodiscard]] bool kill() const;
   [[nodiscard]] const std::string& where() const { return path; }
 

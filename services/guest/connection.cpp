@@ -22,6 +22,7 @@ namespace {
 // uploaded.
 constexpr std::size_t REQUEST_IN_MEMORY = 1u << 20;
 constexpr std::size_t PIECE = channel::MAX_FRAME_PAYLOAD;
+constexpr std::size_t RECEIVE = 64u << 10;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ bool Connection::ready(short events) {
 std::optional<Request> Connection::receive() {
   channel::Decoder decoder(channel::GUEST_INBOUND_BULK_CAP);
   Spool bulk(REQUEST_IN_MEMORY);
-  auto piece = std::make_unique_for_overwrite<std::byte[]>(PIECE);
+  auto piece = std::make_unique_for_overwrite<std::byte[]>(RECEIVE);
   auto refuse = [&](std::string_view reason) -> std::optional<Request> {
     const channel::Message* message = decoder.message();
     diag.warn("decode-failed", reason,
@@ -46,9 +47,12 @@ std::optional<Request> Connection::receive() {
     return std::nullopt;
   };
   for (;;) {
-    if (!ready(POLLIN)) return refuse("idle: the peer sent nothing for too long");
-    ssize_t count = ::recv(socket.get(), piece.get(), PIECE, MSG_DONTWAIT);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    ssize_t count = ::recv(socket.get(), piece.get(), RECEIVE, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      if (ready(POLLIN)) continue;
+      return refuse("idle: the peer sent nothing for too long");
+    }
     if (count <= 0) {
       auto end = decoder.finish();
       // A peer that came and went asked for nothing.
@@ -72,7 +76,6 @@ std::optional<Request> Connection::receive() {
 
 bool Connection::write(std::span<const std::byte> first, std::span<const std::byte> second) {
   while (!first.empty() || !second.empty()) {
-    if (!ready(POLLOUT)) return false;
     std::array<iovec, 2> parts{
         iovec{const_cast<std::byte*>(first.data()), first.size()},
         iovec{const_cast<std::byte*>(second.data()), second.size()},
@@ -81,7 +84,8 @@ bool Connection::write(std::span<const std::byte> first, std::span<const std::by
     header.msg_iov = parts.data();
     header.msg_iovlen = parts.size();
     ssize_t count = ::sendmsg(socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN && ready(POLLOUT)) continue;
     if (count < 0) return false;
     auto sent = static_cast<std::size_t>(count);
     std::size_t fromFirst = std::min(sent, first.size());
