@@ -26,11 +26,11 @@ namespace cordon::guest {
 namespace {
 
 constexpr const char* USERS =
-    "root:x:0:0:root:/root:/bin/bash\n"
+    "root:x:0:0:root:@/homes/root:/bin/bash\n"
     "broken line\n"
-    "postgres:x:61002:61002:PostgreSQL:@/home/postgres:/bin/bash\n"
-    "homeless:x:61003:61003::/nonexistent/home:\n";
-constexpr const char* AGENT_LINE = "agent:x:61001:61001::@/home/agent:/bin/sh\n";
+    "postgres:x:61002:61002:PostgreSQL:@/homes/postgres:/bin/bash\n"
+    "homeless:x:61003:61003::/nonexistent:\n";
+constexpr const char* AGENT_LINE = "agent:x:61001:61001::@/homes/agent:/bin/sh\n";
 constexpr const char* GROUPS =
     "root:x:0:\n"
     "agent:x:61001:\n"
@@ -51,7 +51,8 @@ void must(bool done, const char* what) {
 }
 
 void makeHome(const World& world, const std::string& name, uid_t uid) {
-  std::string home = world.root + "/home/" + name;
+  std::string home = world.home(name);
+  std::filesystem::remove_all(home);
   std::filesystem::create_directories(home);
   must(::chown(home.c_str(), uid, uid) == 0, "chown");
   must(::chmod(home.c_str(), 0700) == 0, "chmod");
@@ -91,6 +92,7 @@ bool enterWorld(World& world) {
   world.root = root;
   writeWhole(root + "/passwd", inWorld(world, std::string(USERS) + AGENT_LINE));
   writeWhole(root + "/group", GROUPS);
+  makeHome(world, "root", 0);
   makeHome(world, "agent", World::AGENT);
   makeHome(world, "postgres", World::POSTGRES);
   return true;
@@ -98,6 +100,12 @@ bool enterWorld(World& world) {
 
 void removeAgentUser(const World& world) {
   writeWhole(world.root + "/passwd", inWorld(world, USERS));
+}
+
+void AgentTest::coverWithTmpfs(const std::string& directory, std::size_t size) {
+  std::string options = "mode=1777,size=" + std::to_string(size);
+  must(::mount("tmpfs", directory.c_str(), "tmpfs", 0, options.c_str()) == 0, "mount tmpfs");
+  covered.push_back(directory);
 }
 
 channel::Id freshId() {
@@ -120,6 +128,7 @@ void AgentTest::SetUp() {
 
 AgentTest::~AgentTest() {
   stop();
+  for (const std::string& directory : covered) ::umount2(directory.c_str(), MNT_DETACH);
 }
 
 void AgentTest::start(const std::vector<std::string>& arguments, rlim_t openFiles,

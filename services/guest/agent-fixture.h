@@ -21,11 +21,12 @@ namespace cordon::guest {
 
 // A private mount namespace whose /etc/passwd and /etc/group know these users, once a test process.
 struct World {
-  static constexpr uid_t AGENT = 61001;  // home <root>/home/agent, groups 61001 and 61010
-  static constexpr uid_t POSTGRES =
-      61002;  // home <root>/home/postgres, groups 61002, 61010 and 61011
+  static constexpr uid_t AGENT = 61001;     // groups 61001 and 61010
+  static constexpr uid_t POSTGRES = 61002;  // groups 61002, 61010 and 61011
   static constexpr uid_t HOMELESS = 61003;  // a home that does not exist, no shell
   std::string root;                         // a directory for the test's files, searchable by all
+
+  [[nodiscard]] std::string home(const std::string& user) const { return root + "/homes/" + user; }
 };
 // Skips the test (false) where it does not run as root.
 bool enterWorld(World& world);
@@ -65,6 +66,10 @@ class AgentTest : public testing::Test {
              std::optional<uid_t> uid = std::nullopt);
   void stop();
 
+  // Covers a directory with an empty file system of `size` bytes until the test ends. An agent that
+  // runs sees it too.
+  void coverWithTmpfs(const std::string& directory, std::size_t size);
+
   Fd connect() const;
   // Sends as much as the peer takes; false if it closed first.
   static bool send(const Fd& socket, std::string_view bytes);
@@ -82,6 +87,7 @@ class AgentTest : public testing::Test {
   World world;
   pid_t pid = -1;
   std::string socketPath;
+  std::vector<std::string> covered;
 };
 
 std::string stdoutOf(const Got& got);

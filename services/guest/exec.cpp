@@ -73,7 +73,7 @@ ReplyPtr Executor::run(const channel::Id& id, const channel::Exec& request, cons
   reapOverdue();
   for (const auto& [name, value] : request.env) {
     if (name.empty() || name.find('=') != std::string::npos) {
-      return makeError(diag, id, "EINVAL", "the environment name '" + name + "' cannot be set");
+      return makeError(diag, id, "EIO", "the environment name '" + name + "' cannot be set");
     }
   }
   if (input.error() != 0) {
@@ -85,11 +85,11 @@ ReplyPtr Executor::run(const channel::Id& id, const channel::Exec& request, cons
                        "cannot run as user " + *request.user + ": no such user, or not permitted");
   }
   Command command{request.cmd, environmentFor(request, *actor), request.cwd, *actor};
-  return start(id, request, input, std::move(command));
+  return start(id, request, input, command);
 }
 
 ReplyPtr Executor::start(const channel::Id& id, const channel::Exec& request, const Spool& input,
-                         Command command) {
+                         const Command& command) {
   Pipe in;
   Pipe out;
   Pipe err;

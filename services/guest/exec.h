@@ -30,7 +30,7 @@ class Executor {
 
  private:
   ReplyPtr start(const channel::Id& id, const channel::Exec& request, const Spool& input,
-                 Command command);
+                 const Command& command);
   ReplyPtr conclude(const channel::Id& id, const channel::Exec& request, const Command& command,
                     Supervision& supervision);
   ReplyPtr timeOut(const channel::Id& id, std::int64_t budget, bool wholeCgroup,

@@ -125,7 +125,7 @@ class Agent {
   Dispatcher dispatcher;
 };
 
-int run(const Options& options) {
+int serve(const Options& options) {
   if (!openStandardDescriptors()) {
     std::fputs("cordon-guest: cannot open /dev/null\n", stderr);
     return 1;
@@ -143,24 +143,25 @@ int run(const Options& options) {
   listener.run();
 }
 
-}  // namespace
-}  // namespace cordon::guest
-
-int main(int argc, char** argv) {
-  using namespace cordon::guest;
-  auto parsed = parseOptions({argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)});
+int run(std::span<char* const> arguments) {
+  auto parsed = parseOptions(arguments);
   if (auto* wrong = std::get_if<std::string>(&parsed)) {
     std::fprintf(stderr, "cordon-guest: %s\n%s", wrong->c_str(), USAGE);
     return 2;
   }
   const Options& options = std::get<Options>(parsed);
-  if (options.version) {
-    std::printf("cordon-guest " CORDON_VERSION " protocol %lld\n",
-                static_cast<long long>(cordon::channel::PROTOCOL_VERSION));
-    return 0;
-  }
+  if (!options.version) return serve(options);
+  std::printf("cordon-guest " CORDON_VERSION " protocol %lld\n",
+              static_cast<long long>(channel::PROTOCOL_VERSION));
+  return 0;
+}
+
+}  // namespace
+}  // namespace cordon::guest
+
+int main(int argc, char** argv) {
   try {
-    return run(options);
+    return cordon::guest::run({argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)});
   } catch (const std::exception& exception) {
     std::fprintf(stderr, "cordon-guest: %s\n", exception.what());
     return 1;

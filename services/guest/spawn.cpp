@@ -54,7 +54,11 @@ Prepared prepare(const Command& command, const Inherited& inherited) {
     prepared.argv.push_back(const_cast<char*>(argument.c_str()));
   }
   prepared.argv.push_back(nullptr);
-  for (const auto& [name, value] : command.env) prepared.envText.push_back(name + "=" + value);
+  for (const auto& [name, value] : command.env) {
+    std::string& entry = prepared.envText.emplace_back(name);
+    entry += '=';
+    entry += value;
+  }
   for (std::string& entry : prepared.envText) prepared.envp.push_back(entry.data());
   prepared.envp.push_back(nullptr);
   prepared.candidates = candidatesFor(command);

@@ -39,7 +39,7 @@ class Spool {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
+    void operator()(std::byte* block) const { std::free(block); }
   };
 
   int grow(std::size_t wanted);
