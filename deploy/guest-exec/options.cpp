@@ -69,7 +69,9 @@ std::variant<ExecOptions, HelpOptions, UsageError> parseOptions(
     } else {
       return UsageError{option + ": no such option; the command goes behind --"};
     }
-    if (!legal) return UsageError{option + ": '" + value + "' is not a value for it"};
+    if (!legal)
+      return UsageError{
+          std::string(option).append(": '").append(value).append("' is not a value for it")};
   }
   for (const char* required : {"--parser", "--cid", "--uid"}) {
     if (!seen.contains(required)) return UsageError{std::string(required) + ": is required"};

@@ -95,11 +95,11 @@ RangeDirectory::~RangeDirectory() {
 OwnedDirectory::OwnedDirectory(const UniqueFd& parent, const std::string& name,
                                const std::string& fullPath, Identity owner, gid_t group,
                                unsigned mode)
-    : parentFd(parent.get()), ownName(name), ownPath(fullPath) {
+    : parentDirectory(parent), ownName(name), ownPath(fullPath) {
   for (int attempt = 0; attempt < ATTEMPTS; ++attempt) {
-    if (mkdirat(parentFd, name.c_str(), 0700) != 0 && errno != EEXIST)
+    if (mkdirat(parentDirectory.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
       failStep("make-directory", ownPath);
-    directory = UniqueFd(openat(parentFd, name.c_str(), DIRECTORY_FLAGS));
+    directory = UniqueFd(openat(parentDirectory.get(), name.c_str(), DIRECTORY_FLAGS));
     if (!directory) {
       if (errno == ENOENT) continue;
       failStep("make-directory", ownPath);
@@ -109,15 +109,16 @@ OwnedDirectory::OwnedDirectory(const UniqueFd& parent, const std::string& name,
       throw LaunchError(Code::GUEST_EXISTS, "lock-directory", ownPath, 0,
                         "another cordon-launch holds it");
     }
-    if (!isLinked(parentFd, name, directory)) continue;
+    if (!isLinked(parentDirectory.get(), name, directory)) continue;
     struct stat status {};
     if (fstat(directory.get(), &status) != 0) failStep("make-directory", ownPath);
     if (status.st_uid != owner.uid) {
       // Ours are root's only until they are given away, and empty until then.
-      if (unlinkat(parentFd, name.c_str(), AT_REMOVEDIR) != 0)
+      if (unlinkat(parentDirectory.get(), name.c_str(), AT_REMOVEDIR) != 0)
         failStep("replace-directory", ownPath);
-      if (mkdirat(parentFd, name.c_str(), 0700) != 0) failStep("make-directory", ownPath);
-      directory = UniqueFd(openat(parentFd, name.c_str(), DIRECTORY_FLAGS));
+      if (mkdirat(parentDirectory.get(), name.c_str(), 0700) != 0)
+        failStep("make-directory", ownPath);
+      directory = UniqueFd(openat(parentDirectory.get(), name.c_str(), DIRECTORY_FLAGS));
       if (!directory || flock(directory.get(), LOCK_EX | LOCK_NB) != 0)
         failStep("lock-directory", ownPath);
     }
@@ -139,7 +140,7 @@ OwnedDirectory::~OwnedDirectory() {
   } catch (const LaunchError& error) {
     warn(error.what());
   }
-  if (unlinkat(parentFd, ownName.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+  if (unlinkat(parentDirectory.get(), ownName.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
     warn("cannot remove " + ownPath + ": " + strerrorname_np(errno));
   }
 }

@@ -50,7 +50,7 @@ class OwnedDirectory {
   [[nodiscard]] const UniqueFd& fd() const { return directory; }
 
  private:
-  int parentFd;
+  const UniqueFd& parentDirectory;  // outlives this
   std::string ownName;
   std::string ownPath;
   UniqueFd directory;  // with an exclusive lock

@@ -105,7 +105,7 @@ TEST(LogRelay, BoundsWhatAFloodLeavesAndSaysSo) {
   Pipe pipe = makeRelayPipe();
   UniqueFd sink = anonymousFile();
   LogRelay relay("vmm", std::move(pipe.reader), sink.get());
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 32; ++i) {
     send(pipe.writer, std::string(60000, 'x'));
     EXPECT_TRUE(drain(relay));
   }
