@@ -1,12 +1,10 @@
 #include "services/helper/launch/identity.h"
 
-#include <array>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <dirent.h>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -22,10 +20,9 @@ bool runsUnder(const std::string& statusPath, uid_t uid) {
   while (std::getline(status, line)) {
     if (line.starts_with("State:")) zombie = line.find('Z') != std::string::npos;
     if (!line.starts_with("Uid:")) continue;
-    std::array<unsigned, 4> ids{};
-    if (std::sscanf(line.c_str(), "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
-      return false;
-    for (unsigned id : ids) {
+    // Real, effective, saved and file-system, each behind a tab.
+    std::istringstream ids(line.substr(line.find(':') + 1));
+    for (std::uint64_t id = 0; ids >> id;) {
       if (id == uid) return !zombie;
     }
     return false;
