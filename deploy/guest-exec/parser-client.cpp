@@ -30,8 +30,9 @@ kj::Own<kj::AsyncIoStream> connectTo(kj::AsyncIoContext& io, const std::string& 
   const kj::TimePoint deadline = timer.now() + waitMs * kj::MILLISECONDS;
   for (;;) {
     kj::Own<kj::AsyncIoStream> stream;
-    KJ_IF_MAYBE (failure, kj::runCatchingExceptions(
-                              [&]() { stream = address->connect().wait(io.waitScope); })) {
+    auto failed =
+        kj::runCatchingExceptions([&]() { stream = address->connect().wait(io.waitScope); });
+    KJ_IF_MAYBE (failure, failed) {
       if (timer.now() >= deadline) kj::throwFatalException(kj::mv(*failure));
       timer.afterDelay(PAUSE).wait(io.waitScope);
       continue;
