@@ -14,7 +14,7 @@ inline constexpr std::uint64_t CONSOLE_LIMIT = 16u
                                                << 20;  // bytes of a guest's console that are kept
 inline constexpr std::size_t LOG_LINE_LIMIT = 2048;    // bytes of a line of a program's output
 inline constexpr std::uint64_t LOG_BURST =
-    64u << 10;  // bytes of output that are let through in a minute
+    256u << 10;  // bytes of output that are let through in a minute
 
 struct Pipe {
   UniqueFd reader;  // non-blocking
