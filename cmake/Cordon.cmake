@@ -31,7 +31,7 @@ endif()
 add_library(cordon_options INTERFACE)
 target_include_directories(cordon_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 target_compile_options(cordon_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
   -fno-omit-frame-pointer -fstack-protector-strong -fcf-protection
   $<$<CXX_COMPILER_ID:GNU>:-fstack-clash-protection>
   $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)

@@ -18,9 +18,6 @@ namespace cordon::ipc {
 // Frames messages itself (framing.h), so that Cap'n Proto never reads a header, and passes each
 // through inspect.h. The first breach of a limit ends the stream in both directions and is kept as
 // its reason.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of the base class, which is never deleted through
 class GuardedStream final : public capnp::MessageStream {
  public:
   // A code ends the connection.
@@ -71,6 +68,4 @@ class GuardedStream final : public capnp::MessageStream {
   kj::Canceler reads;
   kj::Canceler writes;
 };
-#pragma GCC diagnostic pop
-
 }  // namespace cordon::ipc

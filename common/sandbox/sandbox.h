@@ -14,8 +14,8 @@ namespace cordon::sandbox {
 struct Limits {
   std::uint64_t openFiles = 256;  // descriptors; 0 would break poll and descriptor passing
   std::uint64_t processes = 0;
-  // Bytes that one file may grow to; pipes and sockets are not files. With 0 a service whose log goes to a regular file
-  // dies of SIGXFSZ at its first line: give it a pipe.
+  // Bytes that one file may grow to; pipes and sockets are not files. With 0 a service whose log
+  // goes to a regular file dies of SIGXFSZ at its first line: give it a pipe.
   std::uint64_t fileSize = 0;
   std::uint64_t lockedMemory = 0;
   // Bytes of address space. A build with AddressSanitizer skips it (its shadow needs terabytes);
@@ -70,10 +70,10 @@ enum class Step {
 
 struct Failure {
   Step step;
-  int error = 0;  // errno of the call that failed; 0 if the call succeeded and what it says is not
-                  // acceptable
-  std::uint64_t found =
-      0;  // what was found instead, as the step's own number: a uid, a mask, a count
+  // errno of the call that failed; 0 if it succeeded and what it says is not acceptable.
+  int error = 0;
+  // What was found instead, as the step's own number: a uid, a mask, a count.
+  std::uint64_t found = 0;
 };
 
 // Confines the calling process for good, and checks from inside that it is confined. Nothing on

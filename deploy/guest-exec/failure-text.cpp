@@ -7,7 +7,8 @@
 namespace cordon::deploy {
 namespace {
 
-// The enumerant's name in the schema; a number that this build's schema does not have stays a number.
+// The enumerant's name in the schema; a number that this build's schema does not have stays a
+// number.
 template <typename T>
 std::string word(T value) {
   auto enumerants = capnp::Schema::from<T>().getEnumerants();

@@ -8,11 +8,12 @@
 
 namespace cordon::deploy {
 
-// "tamper(peerMismatch)", "loss(unreachable)", "budget(command)", "guest(ENOENT: no such file)", …: one line of printable
-// ASCII, whatever the guest wrote.
+// "tamper(peerMismatch)", "loss(unreachable)", "budget(command)", "guest(ENOENT: no such file)", …:
+// one line of printable ASCII, whatever the guest wrote.
 std::string describe(protocols::Failure::Reader failure);
 
-// Bytes as text for a terminal: line feeds, tabs and printable ASCII as they are, a backslash doubled, all else as \xNN.
+// Bytes as text for a terminal: line feeds, tabs and printable ASCII as they are, a backslash
+// doubled, all else as \xNN.
 std::string escapeForTerminal(std::string_view bytes);
 
 }  // namespace cordon::deploy

@@ -12,8 +12,8 @@ namespace cordon::deploy {
 namespace {
 
 constexpr std::size_t MAX_OUTPUT = std::size_t{32} << 20;  // bytes of a stream
-// A ping's patience: short at first, because a guest that boots answers nothing and we want to see it as soon as it does;
-// then longer, because a slow machine may need it.
+// A ping's patience: short at first, because a guest that boots answers nothing and we want to see
+// it as soon as it does; then longer, because a slow machine may need it.
 constexpr std::uint64_t FIRST_PING_MS = 300;
 constexpr std::uint64_t LAST_PING_MS = 5'000;
 constexpr kj::Duration PAUSE = 50 * kj::MILLISECONDS;

@@ -16,9 +16,6 @@ namespace cordon::deploy {
 // 16 bytes from the kernel's random source.
 kj::Array<kj::byte> newRequestId();
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 // Takes bulk into memory; over `limit` bytes it fails the call that it was given to.
 class MemorySink final : public protocols::ByteSink::Server {
  public:
@@ -40,8 +37,6 @@ class MemorySource final : public protocols::ByteSource::Server {
  private:
   kj::ArrayPtr<const kj::byte> bytes;
 };
-#pragma GCC diagnostic pop
-
 struct ExecRequest {
   std::vector<std::string> argv = {};
   std::optional<std::string> cwd = {};
@@ -61,14 +56,15 @@ struct ExecOutcome {
 
 class ParserClient {
  public:
-  // Connects within `waitMs`: a parser that is being started has no socket yet. Throws kj::Exception.
+  // Connects within `waitMs`: a parser that is being started has no socket yet. Throws
+  // kj::Exception.
   ParserClient(kj::AsyncIoContext& io, const std::string& path, std::uint64_t waitMs);
 
   protocols::Parser::Client parser() { return client; }
   protocols::GuestChannel::Client openChannel(std::uint32_t cid, std::uint32_t uid);
 
-  // Pings until the guest answers. Nothing on success, else the last failure: at once where waiting cannot help, or after
-  // `waitMs`.
+  // Pings until the guest answers. Nothing on success, else the last failure: at once where waiting
+  // cannot help, or after `waitMs`.
   std::optional<std::string> waitReady(protocols::GuestChannel::Client& channel,
                                        std::uint64_t waitMs);
 

@@ -42,9 +42,10 @@ void prepare(std::optional<std::span<const sock_filter>> filter) {
 
 int runChild(std::optional<std::span<const sock_filter>> filter,
              const std::function<void()>& attempt) {
-  // The child shares this process's memory until it ends, and this process waits for it: thousands of children stay
-  // cheap even under AddressSanitizer, whose shadow makes fork slow. Limits, identity and filters are the child's own.
-  // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): the child makes system calls and returns to nobody
+  // The child shares this process's memory until it ends, and this process waits for it: thousands
+  // of children stay cheap even under AddressSanitizer, whose shadow makes fork slow. Limits,
+  // identity and filters are the child's own.
+  // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it never returns
   const pid_t child = vfork();
   if (child < 0) {
     throw std::runtime_error("fork");

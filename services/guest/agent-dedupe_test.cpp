@@ -183,7 +183,8 @@ TEST_F(DedupeTest, RepliesAreKeptUpTo64MebibytesInAll) {
     reads.push_back(reading(16u << 20));
     EXPECT_EQ(call(reads.back()).bulk.size(), 16u << 20);
   }
-  // Four times 16 MiB and their control frames are over the bound: the oldest is gone, the others stay.
+  // Four times 16 MiB and their control frames are over the bound: the oldest is gone, the others
+  // stay.
   EXPECT_EQ(errnoOf(poll(reads[0].id)), "ESTALE");
   for (int kept = 1; kept < 4; ++kept) {
     EXPECT_EQ(poll(reads[static_cast<std::size_t>(kept)].id).bulk.size(), 16u << 20);

@@ -1,5 +1,6 @@
-// The golden frames of protocols/vectors against the real agent: each legal message is answered or refused by an error,
-// each illegal one costs its sender the connection and leaves its class in diag.
+// The golden frames of protocols/vectors against the real agent: each legal message is answered or
+// refused by an error, each illegal one costs its sender the connection and leaves its class in
+// diag.
 #include <fstream>
 #include <sys/socket.h>
 

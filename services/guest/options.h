@@ -17,8 +17,7 @@ struct Options {
 };
 
 // The options, or what is wrong with the arguments (without the program's name). Each option takes
-// its value behind
-// "=" or as the next argument, with one dash or two.
+// its value behind "=" or as the next argument, with one dash or two.
 std::variant<Options, std::string> parseOptions(std::span<char* const> arguments);
 
 inline constexpr const char* USAGE =

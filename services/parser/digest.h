@@ -11,8 +11,8 @@
 
 namespace cordon::parser {
 
-// By the channel's own hasher: OpenSSL's EVP reads its configuration file at its first use, which the
-// sandbox takes for an attack.
+// By the channel's own hasher: OpenSSL's EVP reads its configuration file at its first use, which
+// the sandbox takes for an attack.
 class RunningDigest {
  public:
   void add(std::span<const std::byte> bytes) { hasher.update(bytes); }

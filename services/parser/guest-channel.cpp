@@ -39,7 +39,8 @@ class Ticket {
   kj::Own<ParserState> state;
 };
 
-// HybridTransport remembers a wrong peer for itself; this remembers it for every channel to the guest.
+// HybridTransport remembers a wrong peer for itself; this remembers it for every channel to the
+// guest.
 class LatchedTransport final : public Transport {
  public:
   LatchedTransport(ParserState& sharedState, std::uint32_t guestCid, HybridAddress address)
@@ -86,7 +87,8 @@ class VerdictRecord final : public VerdictLog {
   std::uint32_t cid;
 };
 
-// The client of one guest with all that it needs; lives as long as the channel and each of its operations.
+// The client of one guest with all that it needs; lives as long as the channel and each of its
+// operations.
 class Guest final : public kj::Refcounted {
  public:
   Guest(kj::Own<ParserState> sharedState, std::uint32_t guestCid, HybridAddress address)
@@ -107,9 +109,6 @@ class Guest final : public kj::Refcounted {
   GuestClient client;
 };
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 class OpenChannel final : public protocols::GuestChannel::Server {
  public:
   explicit OpenChannel(kj::Own<Guest> channelGuest) : guest(kj::mv(channelGuest)) {}
@@ -164,8 +163,8 @@ class OpenChannel final : public protocols::GuestChannel::Server {
  private:
   GuestClient& client() { return guest->client; }
 
-  // Checks the arguments, runs the operation, writes its result. Dropping the promise, which a cancelled call does, drops
-  // the operation and so its connection.
+  // Checks the arguments, runs the operation, writes its result. Dropping the promise, which a
+  // cancelled call does, drops the operation and so its connection.
   template <typename Context, typename Start>
   kj::Promise<void> operate(std::string_view kind, Context context, Start start) {
     context.allowCancellation();
@@ -210,8 +209,6 @@ class OpenChannel final : public protocols::GuestChannel::Server {
 
   kj::Own<Guest> guest;
 };
-#pragma GCC diagnostic pop
-
 }  // namespace
 
 protocols::GuestChannel::Client makeGuestChannel(kj::Own<ParserState> state, std::uint32_t cid,

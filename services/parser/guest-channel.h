@@ -14,9 +14,6 @@ namespace cordon::parser {
 protocols::GuestChannel::Client makeGuestChannel(kj::Own<ParserState> state, std::uint32_t cid,
                                                  HybridAddress address);
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 // A channel that was not opened: every operation ends as `error`.
 class RefusedChannel final : public protocols::GuestChannel::Server {
  public:
@@ -32,6 +29,4 @@ class RefusedChannel final : public protocols::GuestChannel::Server {
  private:
   ArgumentError error;
 };
-#pragma GCC diagnostic pop
-
 }  // namespace cordon::parser

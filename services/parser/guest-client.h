@@ -6,13 +6,12 @@
 // outside.
 //
 // - Retries reuse the id and the bytes of the request, always. A loss is resent up to 3 attempts; a
-// time-out never is.
+//   time-out never is.
 // - Time that an operation spends waiting for the caller's own BulkSource or BulkSink does not
-// count against the
-//   allowance of a round trip nor against the command's bound (the guest could not do better), but
-//   it counts against untimedBoundMs, which bounds the whole. A sink that stalls for longer than
-//   the guest's idle time-out (60 s) makes the guest close; the reply is then fetched again, which
-//   uses up an attempt.
+//   count against the allowance of a round trip nor against the command's bound (the guest could
+//   not do better), but it counts against untimedBoundMs, which bounds the whole. A sink that
+//   stalls for longer than the guest's idle time-out (60 s) makes the guest close; the reply is
+//   then fetched again, which uses up an attempt.
 // - Budgets of requests that have none on the wire (ping, poll, diag) bound them here all the same.
 #pragma once
 
@@ -68,13 +67,11 @@ class GuestClient {
   kj::Promise<Outcome<Pong>> ping(channel::Id id, channel::Budget budget);
   // As ping, and remembers the session. From then on
   //  - exec and write that succeeded after more than one delivery are certified by a fresh ping:
-  //  SessionChange where it
-  //    tells another session, UNCERTIFIED where none came;
+  //    SessionChange where it tells another session, UNCERTIFIED where none came;
   //  - exec and write that failed by the guest's error or the command's time after more than one
-  //  delivery, any of exec,
-  //    read and write that failed by loss or a host-side budget, and REPLAY_DIFFERS (an agent that
-  //    restarted runs the request again) are checked at best effort: a changed session or tamper
-  //    outranks the failure in hand.
+  //    delivery, any of exec, read and write that failed by loss or a host-side budget, and
+  //    REPLAY_DIFFERS (an agent that restarted runs the request again) are checked at best effort:
+  //    a changed session or tamper outranks the failure in hand.
   // An operation is judged by the session that was pinned when it started; SessionChange pins the
   // new one.
   kj::Promise<Outcome<Pong>> pinSession(channel::Id id, channel::Budget budget);

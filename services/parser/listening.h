@@ -1,4 +1,5 @@
-// The socket that the parser serves on, opened before the sandbox is entered: afterwards nothing can be.
+// The socket that the parser serves on, opened before the sandbox is entered: afterwards nothing
+// can be.
 #pragma once
 
 #include <optional>
@@ -12,10 +13,12 @@
 namespace cordon::parser {
 
 enum class ListenError : std::uint8_t {
-  LIVE_SOCKET,   // somebody serves at this path, or holds its lock
-  NO_SOCKET,     // what stands at the path is no socket
-  WRONG_SOCKET,  // the descriptor is not open, not a Unix stream socket, not listening (fd:), or listening (--rpc-fd)
-  SYSTEM,        // a system call failed
+  LIVE_SOCKET,  // somebody serves at this path, or holds its lock
+  NO_SOCKET,    // what stands at the path is no socket
+  // The descriptor is not open, not a Unix stream socket, not listening (fd:), or listening
+  // (--rpc-fd).
+  WRONG_SOCKET,
+  SYSTEM,  // a system call failed
 };
 
 struct ListenFailure {
@@ -31,8 +34,8 @@ struct Endpoint {
   bool isListener = true;
 };
 
-// A socket that a dead parser left at a path is replaced, one that is served never: <path>.lock tells them apart, and a
-// connect proves it where the other side does not know of the lock.
+// A socket that a dead parser left at a path is replaced, one that is served never: <path>.lock
+// tells them apart, and a connect proves it where the other side does not know of the lock.
 std::variant<Endpoint, ListenFailure> openEndpoint(const Listening& listening);
 
 }  // namespace cordon::parser

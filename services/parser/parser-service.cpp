@@ -16,9 +16,6 @@
 namespace cordon::parser {
 namespace {
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 class ParserServer final : public protocols::Parser::Server {
  public:
   explicit ParserServer(kj::Own<ParserState> sharedState)
@@ -56,8 +53,6 @@ class ParserServer final : public protocols::Parser::Server {
   protocols::GuestChannel::Client badAddress;
   protocols::GuestChannel::Client tooMany;
 };
-#pragma GCC diagnostic pop
-
 }  // namespace
 
 ParserService::ParserService(kj::LowLevelAsyncIoProvider& io, kj::Timer& timer, IdSource& ids,

@@ -35,7 +35,8 @@ struct ServiceOptions {
 // What all connections and channels of a parser share; the references must outlive it.
 class ParserState;
 
-// The bootstrap of every connection: each gets a client of the same service, so the bounds hold for all of them together.
+// The bootstrap of every connection: each gets a client of the same service, so the bounds hold for
+// all of them together.
 class ParserService {
  public:
   ParserService(kj::LowLevelAsyncIoProvider& io, kj::Timer& timer, IdSource& ids,

@@ -20,9 +20,6 @@ using tests::HybridGuest;
 using tests::idOf;
 using ChannelClient = protocols::GuestChannel::Client;
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 // Keeps what it gets; may stall for ever or throw.
 class TestSink final : public protocols::ByteSink::Server {
  public:
@@ -65,8 +62,6 @@ class TestSource final : public protocols::ByteSource::Server {
  private:
   std::string content;
 };
-#pragma GCC diagnostic pop
-
 constexpr std::uint32_t CID = 7;
 const channel::Id SESSION = idOf(0x5e);
 
@@ -74,8 +69,8 @@ std::string pong(const channel::Message& request) {
   return tests::wire(request.id, channel::Pong{.daemon = "scripted", .session = SESSION});
 }
 
-// A parser behind RpcPeer, as many connections to it as a test wants, and guests below a folder of its own. Guests run
-// under the test's own uid, so they are dialled with allowRootPeer.
+// A parser behind RpcPeer, as many connections to it as a test wants, and guests below a folder of
+// its own. Guests run under the test's own uid, so they are dialled with allowRootPeer.
 class Service : public ::testing::Test {
  protected:
   Service() {

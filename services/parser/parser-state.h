@@ -30,8 +30,8 @@ class ParserState final : public kj::Refcounted {
 
   std::size_t channels = 0;
   std::size_t operations = 0;
-  // CIDs whose socket was once held by another uid than planned. Never dialled again: who could put a socket there once
-  // can do so between two checks.
+  // CIDs whose socket was once held by another uid than planned. Never dialled again: who could put
+  // a socket there once can do so between two checks.
   std::set<std::uint32_t> mismatched;
 };
 

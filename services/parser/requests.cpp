@@ -92,7 +92,8 @@ void readEnvironment(Reading& reading, capnp::List<protocols::ExecRequest::Entry
              .second) {
       reading.fail(ArgumentError::BAD_TEXT);
     }
-    // The frame is not measured before it is made: without this a list of long values would be copied whole.
+    // The frame is not measured before it is made: without this a list of long values would be
+    // copied whole.
     if (reading.error) return;
   }
 }

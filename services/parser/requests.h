@@ -1,5 +1,6 @@
-// From the arguments of protocols/parser.capnp to the types of the channel client, with every bound that stands in the
-// comments there and that a type of Cap'n Proto cannot say. What the client checks itself (arguments.h) is left to it.
+// From the arguments of protocols/parser.capnp to the types of the channel client, with every bound
+// that stands in the comments there and that a type of Cap'n Proto cannot say. What the client
+// checks itself (arguments.h) is left to it.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,8 @@ Checked<WriteCall> readCall(protocols::GuestChannel::WriteFileParams::Reader par
 Checked<PollCall> readCall(protocols::GuestChannel::PollParams::Reader params);
 Checked<DiagCall> readCall(protocols::GuestChannel::DiagParams::Reader params);
 
-// The socket of a guest below `socketsDirectory`; nothing for an address that is not dialled, here or ever.
+// The socket of a guest below `socketsDirectory`; nothing for an address that is not dialled, here
+// or ever.
 std::optional<HybridAddress> readAddress(protocols::GuestAddress::Reader address,
                                          std::string_view socketsDirectory, bool allowRootPeer);
 

@@ -24,7 +24,8 @@ std::string camelCase(std::string_view words) {
   return result;
 }
 
-// Every enumerator of ours has its namesake at the same number on the wire, and the wire has no other.
+// Every enumerator of ours has its namesake at the same number on the wire, and the wire has no
+// other.
 template <typename Ours, typename Protocol>
 void expectSameEnumerators(Ours last) {
   const auto enumerants = capnp::Schema::from<Protocol>().getEnumerants();

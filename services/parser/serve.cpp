@@ -31,7 +31,8 @@ constexpr std::uint64_t MAX_OPEN_FILES = 256;
 constexpr std::uint64_t MAX_ADDRESS_SPACE = std::uint64_t{512}
                                             << 20;  // bytes; at rest it is about 30 MiB
 
-// The sandbox lets no file grow: the first line after it would kill the parser (SIGXFSZ) and not be seen.
+// The sandbox lets no file grow: the first line after it would kill the parser (SIGXFSZ) and not be
+// seen.
 void refuseLogInFile(const log::Log& log) {
   struct stat status {};
   if (::fstat(STDERR_FILENO, &status) == 0 && !S_ISREG(status.st_mode)) return;

@@ -20,8 +20,8 @@ const sandbox::Policy& policyOfRole();
 // What every connection gets as its bootstrap.
 using Bootstrap = std::function<protocols::Parser::Client(ParserService&)>;
 
-// Returns the exit code: 0 where the peer of --rpc-fd went, 1 where it could not begin or a connection ended by a fault.
-// A listener serves for ever.
+// Returns the exit code: 0 where the peer of --rpc-fd went, 1 where it could not begin or a
+// connection ended by a fault. A listener serves for ever.
 int serve(const ServeOptions& options, const Bootstrap& bootstrap);
 
 }  // namespace cordon::parser

@@ -195,7 +195,8 @@ TEST(SessionCheck, AnotherReplyAfterARestartIsNoTamper) {
 }
 
 TEST(SessionCheck, EachOperationIsJudgedByTheSessionItStartedUnder) {
-  // Two writes straddle a restart; the first to notice pins the new session, which must not certify the second.
+  // Two writes straddle a restart; the first to notice pins the new session, which must not certify
+  // the second.
   unsigned pings = 0;
   std::map<std::string, unsigned> deliveries;
   VirtualClient host([&](const Heard& heard) {

@@ -1,5 +1,5 @@
-// The caller's ByteSource and ByteSink as the channel client wants them. A few pieces at a time are in memory: the next
-// is asked for, or handed on, only when there is room for it.
+// The caller's ByteSource and ByteSink as the channel client wants them. A few pieces at a time are
+// in memory: the next is asked for, or handed on, only when there is room for it.
 #pragma once
 
 #include <vector>
@@ -20,13 +20,13 @@ class RemoteSource final : public BulkSource {
 
 class RemoteSink final : public BulkSink {
  public:
-  // Bytes in a call, but for the last one and for larger writes: a guest that sends its bulk byte by byte must not make a
-  // call of each.
+  // Bytes in a call, but for the last one and for larger writes: a guest that sends its bulk byte
+  // by byte must not make a call of each.
   static constexpr std::size_t PIECE = 65536;
 
   explicit RemoteSink(protocols::ByteSink::Client sink);
-  // Resolves when the connection has room for more, not when the caller has taken the bytes; a fault of the caller is
-  // told by a later write or by end().
+  // Resolves when the connection has room for more, not when the caller has taken the bytes; a
+  // fault of the caller is told by a later write or by end().
   kj::Promise<void> write(kj::ArrayPtr<const kj::byte> bytes) override;
   kj::Promise<void> end() override;
 

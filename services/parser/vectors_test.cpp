@@ -1,5 +1,5 @@
-// The golden frames of protocols/vectors on the parser's side: what the codec refuses is tamper of that class for a
-// caller, what it accepts is taken where it answers the request.
+// The golden frames of protocols/vectors on the parser's side: what the codec refuses is tamper of
+// that class for a caller, what it accepts is taken where it answers the request.
 #include "common/channel/testing/vectors.h"
 
 #include <map>

@@ -1,5 +1,6 @@
-// The device's log: common/log, with a bound on what a flood of one peer's making can write. Fields are numbers and
-// names of this program: nothing that a guest, a front end or a client chose is ever in them.
+// The device's log: common/log, with a bound on what a flood of one peer's making can write. Fields
+// are numbers and names of this program: nothing that a guest, a front end or a client chose is
+// ever in them.
 #pragma once
 
 #include <chrono>
@@ -19,8 +20,8 @@ class BoundedLog {
 
   explicit BoundedLog(log::Log target) : lines(std::move(target)) {}
 
-  // For what a peer can make happen again and again. What does not pass is counted; the next line that passes is
-  // followed by log.suppressed with that count.
+  // For what a peer can make happen again and again. What does not pass is counted; the next line
+  // that passes is followed by log.suppressed with that count.
   void line(log::Level level, std::string_view event,
             std::initializer_list<log::Field> fields = {});
   // For what happens once in the life of the process, or at a pace of its own.

@@ -108,11 +108,13 @@ bool fitLimits(ServerOptions& options) {
   return true;
 }
 
-// Nothing of the front end's or a client's is read before this, and nothing but serving is possible after it.
+// Nothing of the front end's or a client's is read before this, and nothing but serving is possible
+// after it.
 bool enterSandbox(const ServerOptions& options, BoundedLog& log) {
   cordon::sandbox::Limits limits;
   limits.openFiles = options.limits.connections + OTHER_DESCRIPTORS;
-  // No limit of the address space: the guest's memory counts in it. Ours is bounded by Limits, and both by the cgroup.
+  // No limit of the address space: the guest's memory counts in it. Ours is bounded by Limits, and
+  // both by the cgroup.
   const auto failure = cordon::sandbox::enter({cordon::policy::VSOCK, limits, {}});
   if (!failure) return true;
   log.always(Level::ERROR, "sandbox.failed", {{"why", cordon::sandbox::describe(*failure)}});

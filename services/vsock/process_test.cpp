@@ -44,8 +44,9 @@ class VsockProcessTest : public ::testing::Test {
   }
 };
 
-// Everything that the policy allows a serving device, once: messages with descriptors, memory, kicks, interrupts, a
-// client whose bytes wait, each half close, a driver that starts over, an orderly end.
+// Everything that the policy allows a serving device, once: messages with descriptors, memory,
+// kicks, interrupts, a client whose bytes wait, each half close, a driver that starts over, an
+// orderly end.
 TEST_F(VsockProcessTest, ServesUnderItsPolicy) {
   FrontEndPeer peer;
   VsockProcess process(CORDON_VSOCK_BINARY, peer);

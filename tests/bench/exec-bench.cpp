@@ -1,8 +1,10 @@
-// What the way from a caller to a guest costs: one exec round trip (with its ack, where there is one) over three ways,
-// and the parser's memory. Needs root; boots one real guest. Usage: cordon_exec_bench [ITERATIONS]
+// What the way from a caller to a guest costs: one exec round trip (with its ack, where there is
+// one) over three ways, and the parser's memory. Needs root; boots one real guest. Usage:
+// cordon_exec_bench [ITERATIONS]
 //
 //   bare     the agent on this host, over its Unix socket, spoken to by the codec alone
-//   parser   the same agent, through the sandboxed parser's RPC (and the relay that plays the hybrid socket)
+//   parser   the same agent, through the sandboxed parser's RPC (and the relay that plays the
+//            hybrid socket)
 //   guest    the agent in a guest, through the sandboxed parser's RPC and cordon-vsock
 #include <algorithm>
 #include <chrono>

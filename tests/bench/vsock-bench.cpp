@@ -1,5 +1,5 @@
-// Bulk and round trips through the real cordon-vsock, sandboxed, with a simulated guest on the other side of its rings,
-// against a bare Unix socketpair in the same run.
+// Bulk and round trips through the real cordon-vsock, sandboxed, with a simulated guest on the
+// other side of its rings, against a bare Unix socketpair in the same run.
 #include <array>
 #include <cstring>
 #include <ctime>
@@ -40,7 +40,8 @@ void writeExactly(int fd, std::size_t bytes) {
   }
 }
 
-// CPU time of this process and of the device, which says more than the wall clock where other work runs.
+// CPU time of this process and of the device, which says more than the wall clock where other work
+// runs.
 class CpuTime {
  public:
   explicit CpuTime(pid_t device = 0) : pid(device), start(now()) {}

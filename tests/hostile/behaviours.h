@@ -12,8 +12,8 @@ enum class Driver : std::uint8_t { PING, EXEC, READ, WRITE, POLL, DIAG };
 
 struct Behaviour {
   std::string name;
-  // The operation it answers: ping; exec of `true`; read of at most 65536 bytes; write of 5 bytes; poll of
-  // VirtualClient::TARGET; diag of at most 10 entries.
+  // The operation it answers: ping; exec of `true`; read of at most 65536 bytes; write of 5 bytes;
+  // poll of VirtualClient::TARGET; diag of at most 10 entries.
   Driver driver = Driver::READ;
   Script script;
   std::string verdict;  // of verdictOf(): what, and after how many deliveries

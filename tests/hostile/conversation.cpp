@@ -1,4 +1,5 @@
-// Legal messages that are lies: of another request, of another kind, about another id, or not what was said before.
+// Legal messages that are lies: of another request, of another kind, about another id, or not what
+// was said before.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
-// Every behaviour of a hostile guest gets its one verdict, and nothing but a verdict: no exception, no wait beyond the
-// budgets, no connection left open. Time is virtual.
+// Every behaviour of a hostile guest gets its one verdict, and nothing but a verdict: no exception,
+// no wait beyond the budgets, no connection left open. Time is virtual.
 #include <set>
 
 #include <gmock/gmock.h>

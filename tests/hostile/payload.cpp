@@ -1,4 +1,5 @@
-// Control payloads that are no message of the protocol: not JSON, not canonical in value, or outside their schema.
+// Control payloads that are no message of the protocol: not JSON, not canonical in value, or
+// outside their schema.
 #include <string>
 #include <utility>
 #include <vector>

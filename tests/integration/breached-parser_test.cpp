@@ -1,4 +1,5 @@
-// Code of an attacker inside the serving parser: each call of the catalogue is its death by signal 31, and nothing else.
+// Code of an attacker inside the serving parser: each call of the catalogue is its death by signal
+// 31, and nothing else.
 #include <csignal>
 #include <cstring>
 #include <iostream>

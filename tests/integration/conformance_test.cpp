@@ -1,4 +1,5 @@
-// The client against a real agent: the conformance suite through relays of several manners, losses at random, a restart.
+// The client against a real agent: the conformance suite through relays of several manners, losses
+// at random, a restart.
 #include "tests/support/conformance.h"
 
 #include <algorithm>
@@ -147,7 +148,8 @@ TEST(Losses, ARestartOfTheAgentIsSeen) {
   CoreClient client(range.address());
   ASSERT_EQ(verdictOf(client.pinSession()), "ok");
   const std::string path = range.directory / "ran";
-  // While the command runs, another agent takes the place of the first: it knows nothing of the request and runs it again.
+  // While the command runs, another agent takes the place of the first: it knows nothing of the
+  // request and runs it again.
   std::thread restarter([&]() {
     while (linesOf(path) == 0) std::this_thread::yield();
     range.guest.restart();

@@ -1,5 +1,5 @@
-// The parser refuses to serve unless all of its confinement is there, and says which part is missing. Each case differs
-// in one thing from the start that it accepts.
+// The parser refuses to serve unless all of its confinement is there, and says which part is
+// missing. Each case differs in one thing from the start that it accepts.
 #include <cerrno>
 #include <csignal>
 #include <grp.h>

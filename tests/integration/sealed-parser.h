@@ -1,5 +1,5 @@
-// The real parser in the state in which it serves: started as a launcher starts it, inside its sandbox, with a socket
-// that the test may connect to. Root only.
+// The real parser in the state in which it serves: started as a launcher starts it, inside its
+// sandbox, with a socket that the test may connect to. Root only.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// The shipped parser, sealed, in front of the shipped agent: every kind of operation over real sockets.
+// The shipped parser, sealed, in front of the shipped agent: every kind of operation over real
+// sockets.
 #include "tests/integration/sealed-parser.h"
 
 #include <cerrno>
@@ -25,9 +26,6 @@ using ::testing::HasSubstr;
 
 constexpr std::uint32_t CID = 17;
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 class Sink final : public protocols::ByteSink::Server {
  public:
   explicit Sink(std::string& target, bool stallsForEver = false)
@@ -58,8 +56,6 @@ class Source final : public protocols::ByteSource::Server {
  private:
   const std::string& bytes;
 };
-#pragma GCC diagnostic pop
-
 // The agent on a Unix socket, as `uid`.
 class Agent {
  public:

@@ -19,6 +19,7 @@ TEXT_PARSERS = re.compile(
     r"^(nlohmann/|simdjson|yaml-cpp/|expat|re2/|rapidjson|libxml|pugixml|tinyxml|json/|jansson)")
 # Homes of guests (agent, postgres) are the product's; anybody else's is a developer's machine.
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!agent\b|postgres\b|[<$*{])\w|Users/\w)")
+COLUMNS = 100  # of C++; a raw string is as long as what it quotes
 NAME = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*(?:_test|_fuzz|_bench)?$")
 
 
@@ -95,6 +96,12 @@ def check_cmake(tree, path):
                     tree.report(path, number, "guest-links-more", f"the guest agent may not link {dependency}")
 
 
+def check_columns(tree, path):
+    for number, line in enumerate(tree.text(path).splitlines(), 1):
+        if len(line) > COLUMNS and 'R"' not in line:
+            tree.report(path, number, "columns", f"at most {COLUMNS}; clang-format leaves comments to you")
+
+
 def check_text(tree, path):
     for number, line in enumerate(tree.text(path).splitlines(), 1):
         if MACHINE_PATH.search(line):
@@ -109,6 +116,7 @@ def check(root):
         top = path.parts[0]
         if path.suffix in SOURCE:
             check_includes(tree, path)
+            check_columns(tree, path)
             if not NAME.match(path.stem):
                 tree.report(path, 1, "file-name", "kebab-case.h/.cpp, tests as kebab-case_test.cpp")
         if path.name == "CMakeLists.txt" or path.suffix == ".cmake":

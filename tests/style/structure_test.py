@@ -26,6 +26,7 @@ CASES = [
     ("product-includes-security", "services/cli/a.cpp", '#include "security/probe.h"\n', '#include "common/log/log.h"\n'),
     ("machine-path", "README.md", "see /home/" + "someone/cordon\n", "see /home/agent/x\n"),
     ("todo-now", "common/log/a.cpp", "// TODO(" + "now): x\n", "// TODO(someday): x\n"),
+    ("columns", "common/log/a.cpp", "// " + "x" * 98 + "\n", "// " + "x" * 97 + "\n"),
     ("file-name", "common/log/BadName.cpp", "int a;\n", None),
     ("file-name", "common/log/bad_name.h", "int a;\n", None),
 ]

@@ -1,5 +1,5 @@
-// The conformance suite of the guest channel (channel.md §18.1), over any way of reaching a guest. A test program gives
-// it a client and runs each case; the cases assert with GoogleTest.
+// The conformance suite of the guest channel (channel.md §18.1), over any way of reaching a guest.
+// A test program gives it a client and runs each case; the cases assert with GoogleTest.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace cordon::tests {
 
-// One guest, as a test sees it: operations that block, and bulk in strings. The id of a request is the client's to choose
-// unless one is given.
+// One guest, as a test sees it: operations that block, and bulk in strings. The id of a request is
+// the client's to choose unless one is given.
 class ConformanceClient {
  public:
   virtual ~ConformanceClient() = default;
   virtual parser::Outcome<parser::Pong> ping() = 0;
-  // `input` has a value exactly where request.dataSize has one. `output` and `errors` are what the sinks were given.
+  // `input` has a value exactly where request.dataSize has one. `output` and `errors` are what the
+  // sinks were given.
   virtual parser::Outcome<parser::Finished> exec(channel::Exec request,
                                                  const std::optional<std::string>& input,
                                                  std::string& output, std::string& errors,

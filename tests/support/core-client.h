@@ -1,4 +1,5 @@
-// The channel client over a hybrid socket, as a ConformanceClient: an event loop of its own, so one a thread.
+// The channel client over a hybrid socket, as a ConformanceClient: an event loop of its own, so one
+// a thread.
 #pragma once
 
 #include <kj/async-io.h>

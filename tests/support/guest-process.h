@@ -9,13 +9,15 @@ namespace cordon::tests {
 
 class GuestProcess {
  public:
-  // `binary` starts as `uid` and serves `socket`; it answers once this returns. Throws where it does not.
+  // `binary` starts as `uid` and serves `socket`; it answers once this returns. Throws where it
+  // does not.
   GuestProcess(const std::string& binary, const std::string& socket, uid_t uid = 0);
   ~GuestProcess();
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
 
-  // Puts another in its place and kills it: another session, an empty store. At no time does nobody listen.
+  // Puts another in its place and kills it: another session, an empty store. At no time does nobody
+  // listen.
   void restart();
 
  private:

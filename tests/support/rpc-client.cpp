@@ -9,9 +9,6 @@
 
 #include "common/ipc/error.h"
 
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
-
 namespace cordon::tests {
 namespace {
 

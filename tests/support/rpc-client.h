@@ -1,5 +1,6 @@
-// A guest as it is seen through a parser's RPC (protocols/parser.capnp), as a ConformanceClient, over a connection of
-// its own. It checks that what the parser says stays within the contract's bounds.
+// A guest as it is seen through a parser's RPC (protocols/parser.capnp), as a ConformanceClient,
+// over a connection of its own. It checks that what the parser says stays within the contract's
+// bounds.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct GuestAddress {
 
 class RpcClient final : public ConformanceClient {
  public:
-  // parserPath: where the parser listens. Fails with a KJ exception where nothing does. The context, which must outlive
-  // the client, is the calling thread's.
+  // parserPath: where the parser listens. Fails with a KJ exception where nothing does. The
+  // context, which must outlive the client, is the calling thread's.
   RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest);
   ~RpcClient() noexcept override = default;
 

@@ -1,11 +1,12 @@
-// booted_range: real guests in their cells and the range's sandboxed parser, as cordon-launch starts them, and a client.
+// booted_range: real guests in their cells and the range's sandboxed parser, as cordon-launch
+// starts them, and a client.
 //
 //   BootedRange range({.guests = 2});
 //   auto channel = range.channel(0);
 //   EXPECT_EQ(range.client().exec(channel, {.argv = {"uname"}}).out, "Linux\n");
 //
-// Ends with the object, and then expects (EXPECT_…) that nothing is left of it. A boot takes about 4 s of a whole core
-// under TCG: tests share a range where they can (SetUpTestSuite).
+// Ends with the object, and then expects (EXPECT_…) that nothing is left of it. A boot takes about
+// 4 s of a whole core under TCG: tests share a range where they can (SetUpTestSuite).
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,8 @@ class BootedRange {
   // The ends of all logs: what a failed test should print.
   [[nodiscard]] std::string logs() const;
 
-  // Stops everything that still runs, in order, and expects each to end within its time. The destructor does the same.
+  // Stops everything that still runs, in order, and expects each to end within its time. The
+  // destructor does the same.
   void tearDown();
   // EXPECTs that no process, directory, mount or socket of this range is left.
   void expectNoResidue() const;

@@ -1,4 +1,5 @@
-// The conformance suite against the agent in a real guest: through the parser's RPC, its sandbox, and cordon-vsock.
+// The conformance suite against the agent in a real guest: through the parser's RPC, its sandbox,
+// and cordon-vsock.
 #include <memory>
 
 #include <gtest/gtest.h>

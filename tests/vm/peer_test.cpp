@@ -21,7 +21,8 @@ TEST(PeerTest, ASocketOfAnotherUidIsTamperAndIsNeverDialledAgain) {
   // From then on not even the right uid helps: who holds the socket is in doubt.
   auto late = range.channel(0);
   EXPECT_EQ(range.client().waitReady(late, 0), "tamper(peerMismatch)");
-  // The control: the other guest's socket has the uid that it should have. It still boots, which is no tamper.
+  // The control: the other guest's socket has the uid that it should have. It still boots, which is
+  // no tamper.
   auto right = range.channel(1);
   std::optional<std::string> answer = range.client().waitReady(right, 0);
   EXPECT_TRUE(!answer || answer->starts_with("loss(") || answer->starts_with("budget(")) << *answer;

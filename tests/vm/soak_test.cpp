@@ -1,8 +1,9 @@
-// 5,000 operations of mixed kinds on one guest while connections are cut at random: nothing runs twice (the guest
-// counts), no result is lost.
+// 5,000 operations of mixed kinds on one guest while connections are cut at random: nothing runs
+// twice (the guest counts), no result is lost.
 //
-// The parser dials a relay that stands under the guest's uid beside the real socket, so sandbox, peer check, cordon-vsock
-// and agent are the real ones; the relay cuts one connection in ten somewhere in its first bytes.
+// The parser dials a relay that stands under the guest's uid beside the real socket, so sandbox,
+// peer check, cordon-vsock and agent are the real ones; the relay cuts one connection in ten
+// somewhere in its first bytes.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -133,8 +134,9 @@ class Worker {
     recoverExec(i, id, input, std::get<parser::Failure>(outcome));
   }
 
-  // All attempts of the call were cut. The guest keeps the reply until it is acknowledged, so a poll must bring it; where
-  // the request never arrived, it must be safe to send it under the same id again.
+  // All attempts of the call were cut. The guest keeps the reply until it is acknowledged, so a
+  // poll must bring it; where the request never arrived, it must be safe to send it under the same
+  // id again.
   void recoverExec(unsigned i, const channel::Id& id, const std::string& input,
                    const parser::Failure& failure) {
     ASSERT_TRUE(isLoss(failure)) << i << ": " << parser::describe(failure);

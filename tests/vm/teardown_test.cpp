@@ -36,7 +36,8 @@ class TeardownTest : public testing::Test {
   }
   // Never a process group, and never all there are.
   static int endProcess(pid_t pid, int signal) { return pid > 1 ? kill(pid, signal) : -1; }
-  // QEMU takes SIGTERM as a wish only once it has a handler; before that it dies of it like any program.
+  // QEMU takes SIGTERM as a wish only once it has a handler; before that it dies of it like any
+  // program.
   static void waitForHandler(const BootedRange& range) {
     auto caught = [&]() {
       const std::string mask = statusLine(pidOf(range, "qemu-system-x86"), "SigCgt");
@@ -102,7 +103,8 @@ TEST_F(TeardownTest, TheParsersEndIsItsLaunchers) {
   range.tearDown();
 }
 
-// A launcher that is killed cannot clean up: the kernel ends its cells, the next launcher of the guest its directory.
+// A launcher that is killed cannot clean up: the kernel ends its cells, the next launcher of the
+// guest its directory.
 TEST_F(TeardownTest, AKilledLauncherLeavesNothingThatTheNextOneCannotTake) {
   BootedRange range(starting());
   std::vector<HostProcess> cells = processesOf(range.uid(0));

@@ -1,4 +1,5 @@
-// What runs in the guest of the vsock tests, in the agent's place: a listener with one small service a port.
+// What runs in the guest of the vsock tests, in the agent's place: a listener with one small
+// service a port.
 #include <array>
 #include <cerrno>
 #include <csignal>

@@ -1,4 +1,5 @@
-// cordon-vsock under a real QEMU with a real Debian kernel, started by cordon-launch: production uids, cells, policy.
+// cordon-vsock under a real QEMU with a real Debian kernel, started by cordon-launch: production
+// uids, cells, policy.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -141,7 +142,8 @@ class BootedGuest : public ::testing::Test {
     }
     return line.starts_with("OK ") ? std::move(client) : Client(-1);
   }
-  // A guest that boots, or whose driver is away, answers after a while: the wait is for the guest, not for us.
+  // A guest that boots, or whose driver is away, answers after a while: the wait is for the guest,
+  // not for us.
   static bool waitFor(unsigned port) {
     for (const auto end = Clock::now() + PATIENCE; Clock::now() < end;) {
       if (dial(port)) return true;

@@ -1,8 +1,8 @@
 // An input is a stream as a peer would send it. Held for every input:
 // - the decoder's events do not depend on how the stream is cut;
 // - what follows the first five bytes, taken as a control payload, is accepted or refused as the
-// oracle says, and encodes
-//   to the bytes that the oracle writes; decoding those gives the same message;
+//   oracle says, and encodes to the bytes that the oracle writes; decoding those gives the same
+//   message;
 // - taken as the payload of END, the same.
 #include <algorithm>
 #include <cstdint>

@@ -20,7 +20,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// What every message that leaves inspection as a replacement must be: an exception with a code and no other text.
+// What every message that leaves inspection as a replacement must be: an exception with a code and
+// no other text.
 void checkReplacement(capnp::MallocMessageBuilder& builder) {
   const auto message = builder.getRoot<capnp::rpc::Message>().asReader();
   const auto reason = message.isAbort()    ? message.getAbort().getReason()

@@ -21,9 +21,6 @@ using ReadContext =
     capnp::CallContext<protocols::ByteSource::ReadParams, protocols::ByteSource::ReadResults>;
 using Script = std::function<kj::Promise<void>(ReadContext)>;
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 // A ByteSource whose one method is whatever a test needs.
 class ScriptedSource final : public protocols::ByteSource::Server {
  public:
@@ -33,8 +30,6 @@ class ScriptedSource final : public protocols::ByteSource::Server {
  private:
   Script script;
 };
-#pragma GCC diagnostic pop
-
 // A source that gives `size` zero bytes.
 inline kj::Promise<void> giveZeros(ReadContext context) {
   const std::uint32_t size = context.getParams().getSize();

@@ -322,8 +322,8 @@ TEST_F(CellTest, LeavesTheHostsMountTableAndNameAlone) {
     }
     return text;
   };
-  // A mount table of our own, which nobody else changes meanwhile; shared, so that a cell that forgot to make its own
-  // private would show.
+  // A mount table of our own, which nobody else changes meanwhile; shared, so that a cell that
+  // forgot to make its own private would show.
   ASSERT_EQ(unshare(CLONE_NEWNS), 0);
   ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
   ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr), 0);

@@ -21,8 +21,8 @@
 namespace cordon::launch {
 namespace {
 
-// 32-bit code: writes a word to each page from 4 KiB on, copies 14 MiB from 1 MiB to 17 MiB, then halts: what a kernel does
-// first when it unpacks itself.
+// 32-bit code: writes a word to each page from 4 KiB on, copies 14 MiB from 1 MiB to 17 MiB, then
+// halts: what a kernel does first when it unpacks itself.
 constexpr std::array<std::uint8_t, 40> CODE = {
     0xbf,
     0x00,

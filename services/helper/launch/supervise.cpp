@@ -94,7 +94,8 @@ class Supervision {
     return static_cast<int>(std::max<std::chrono::milliseconds::rep>(0, left.count()));
   }
 
-  // One after the other, the last started first: a VMM whose device goes away under it only complains.
+  // One after the other, the last started first: a VMM whose device goes away under it only
+  // complains.
   void stopNext() {
     if (!stopping) deadline = Clock::now() + stopTimeout;
     stopping = true;

@@ -1,5 +1,6 @@
-// The parser as it is shipped, but for its bootstrap: the first `describe` makes one attempt of the catalogue of
-// policy/testing, as code would that a guest smuggled in. For tests/integration; never installed.
+// The parser as it is shipped, but for its bootstrap: the first `describe` makes one attempt of the
+// catalogue of policy/testing, as code would that a guest smuggled in. For tests/integration; never
+// installed.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -13,9 +14,6 @@
 namespace cordon::parser {
 namespace {
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored \
-    "-Wnon-virtual-dtor"  // of Cap'n Proto's servers, which KJ destroys by their own type
 class BreachedParser final : public protocols::Parser::Server {
  public:
   BreachedParser(long (*hostileAttempt)(), protocols::Parser::Client innerParser)
@@ -35,8 +33,6 @@ class BreachedParser final : public protocols::Parser::Server {
   long (*attempt)();
   protocols::Parser::Client inner;
 };
-#pragma GCC diagnostic pop
-
 }  // namespace
 }  // namespace cordon::parser
 

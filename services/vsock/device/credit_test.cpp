@@ -103,7 +103,8 @@ class CreditWrapTest : public DeviceTest {
   CreditWrapTest() { guest.offer(); }
 };
 
-// §C 5: counters that wrapped, buffers that overran, streams that stalled. 5 GiB, counted and not looked at.
+// §C 5: counters that wrapped, buffers that overran, streams that stalled. 5 GiB, counted and not
+// looked at.
 TEST_F(CreditWrapTest, FiveGibibytesGoToTheGuest) {
   const Opened opened = open();
   constexpr std::uint64_t TOTAL = std::uint64_t{5} << 30;

@@ -17,7 +17,8 @@ class HostileGuestTest : public DeviceTest {
  protected:
   HostileGuestTest() { guest.offer(); }
 
-  // What must follow any fault that is one connection's: it is reset and closed, and the others live.
+  // What must follow any fault that is one connection's: it is reset and closed, and the others
+  // live.
   void expectReset(const Opened& opened) {
     const Packet packet = expect(VIRTIO_VSOCK_OP_RST);
     EXPECT_EQ(packet.header.src_port, opened.hostPort);

@@ -1,7 +1,9 @@
-// The device against a guest whose memory, rings and packets are the fuzzer's, and clients that come and go meanwhile.
+// The device against a guest whose memory, rings and packets are the fuzzer's, and clients that
+// come and go meanwhile.
 //
-// Input: a sequence of steps, one byte of verb and its operands each. Checked besides the sanitizers: the device comes
-// to rest, its buffers stay below their bound, and no more connections live than the cap allows.
+// Input: a sequence of steps, one byte of verb and its operands each. Checked besides the
+// sanitizers: the device comes to rest, its buffers stay below their bound, and no more connections
+// live than the cap allows.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -102,7 +104,8 @@ class Scene {
         guest.offer(static_cast<std::uint16_t>(input.take<std::uint8_t>() % 8));
         break;
       case 8:
-        // Gives back what came. What it says is never read: the used ring may be the fuzzer's as well.
+        // Gives back what came. What it says is never read: the used ring may be the fuzzer's as
+        // well.
         if (guest.index(0, SimulatedGuest::USED_OFFSET).load() != taken) {
           ++taken;
           guest.offer(1);

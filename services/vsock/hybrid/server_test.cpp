@@ -1,4 +1,5 @@
-// The whole device but for its process: real sockets, a simulated guest behind a simulated front end.
+// The whole device but for its process: real sockets, a simulated guest behind a simulated front
+// end.
 #include "services/vsock/server.h"
 
 #include <atomic>
@@ -174,7 +175,8 @@ class ServedDeviceTest : public ::testing::Test {
                 static_cast<ssize_t>(bytes.size()),
             "client's write");
   }
-  // What the client reads next; empty at the end, "reset" where the device closed with bytes unread.
+  // What the client reads next; empty at the end, "reset" where the device closed with bytes
+  // unread.
   static std::string read(const Fd& client, std::size_t most = 4096) {
     std::string bytes(most, '\0');
     const ssize_t got = ::recv(client.get(), bytes.data(), most, 0);

@@ -17,8 +17,8 @@ IoResult resultOf(ssize_t moved) {
 
 }  // namespace
 
-// readv and writev, not recvmsg and sendmsg: a process that was taken over could send descriptors with the latter, the
-// guest's memory first of all. SIGPIPE is ignored.
+// readv and writev, not recvmsg and sendmsg: a process that was taken over could send descriptors
+// with the latter, the guest's memory first of all. SIGPIPE is ignored.
 IoResult SocketStream::read(std::span<const iovec> into) {
   ssize_t got;
   do {

@@ -1,5 +1,5 @@
-// The front end's side of a vhost-user socket, with guest memory in a memfd and a simulated guest in it: QEMU's part,
-// honest or not, for tests and the benchmark.
+// The front end's side of a vhost-user socket, with guest memory in a memfd and a simulated guest
+// in it: QEMU's part, honest or not, for tests and the benchmark.
 #pragma once
 
 #include <array>

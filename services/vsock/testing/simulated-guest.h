@@ -30,7 +30,8 @@ class SimulatedGuest {
       RING_SIZE / 2;  // a packet is two descriptors: header, payload
   static constexpr std::size_t MEMORY_SIZE = 0x10000 + STRIDE * (RING_SIZE + TX_SLOTS);
 
-  // `where`: MEMORY_SIZE zeroed bytes, aligned to 4096. rxBuffer: bytes of an rx buffer, header included.
+  // `where`: MEMORY_SIZE zeroed bytes, aligned to 4096. rxBuffer: bytes of an rx buffer, header
+  // included.
   explicit SimulatedGuest(std::uint8_t* where, std::uint64_t ownCid, std::size_t rxBuffer = BUFFER)
       : memory(where), cid(ownCid), rxBufferSize(rxBuffer) {}
 

@@ -1,5 +1,5 @@
-// The real cordon-vsock, started as a launcher does it: an unprivileged uid, no capabilities, an empty network namespace,
-// two descriptors. Needs root.
+// The real cordon-vsock, started as a launcher does it: an unprivileged uid, no capabilities, an
+// empty network namespace, two descriptors. Needs root.
 #pragma once
 
 #include <string>
