@@ -4,7 +4,7 @@
 # All that a configure looks for, tests included.
 BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache python3
-  capnproto libcapnp-dev libssl-dev libseccomp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libcli11-dev
+  capnproto libcapnp-dev libssl-dev libseccomp-dev nlohmann-json3-dev libexpat1-dev libspdlog-dev libfmt-dev libcli11-dev
   libgtest-dev libgmock-dev libbenchmark-dev libsimdjson-dev
 )
 RUN_PACKAGES=(

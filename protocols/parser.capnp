@@ -14,6 +14,7 @@
 @0xb7a1cc2f4c0e5d19;
 
 using Cxx = import "/capnp/c++.capnp";
+using Records = import "/protocols/records.capnp";
 $Cxx.namespace("cordon::protocols");
 
 const bulkChunk :UInt32 = 262144;
@@ -34,6 +35,7 @@ struct ParserFacts {
   role @1 :Text;         # "channel"
   policy @2 :Text;       # name of the seccomp policy it runs under
   policySha256 @3 :Data; # 32 bytes: SHA-256 of the loaded filter
+  reader @4 :Records.ReaderFacts;
 }
 
 struct GuestAddress {
@@ -80,6 +82,35 @@ interface GuestChannel {
 
   diag @6 (id :Data, maxEntries :UInt16 = 100, budget :Budget) -> (result :DiagResult);
   # maxEntries: 1..1000
+
+  readJunit @7 (id :Data, path :Text, budget :Budget, cases :Records.CaseSink) -> (result :JunitResult);
+  # Reads a file of the guest, as readFile does, and hands on what is made of it instead of its bytes. At most 512 MiB;
+  # a longer one is refused(tooManyBytes). A file that the guest does not have is `missing`, not a failure. At most 4
+  # readings of records of all connections run at once; one more ends as failure argument(tooMany).
+
+  readVerdicts @8 (id :Data, path :Text, budget :Budget, verdicts :Records.VerdictSink) -> (result :VerdictsResult);
+
+  pollCoverage @9 (request :CoveragePoll) -> (poller :CoveragePoller);
+  # Begins to ask the sources at once. A request out of its bounds gives a poller whose every report is failure argument.
+}
+
+struct CoveragePoll {
+  sources @0 :List(Source);  # 1..64
+  intervalMs @1 :UInt32;     # 100..3600000: from the end of one round of questions to the next
+  silenceMs @2 :UInt32;      # 100..86400000: a source that said nothing new for longer is silent
+  budget @3 :Budget;         # of each question
+
+  struct Source {
+    name @0 :Text;  # as its watermarks must call it: 1..256 bytes
+    path @1 :Text;  # of the file to which the guest appends them, as in readFile; at most 16 MiB
+  }
+}
+
+interface CoveragePoller {
+  # Asks until it is dropped. What a source says may only be added to: a file that is not the earlier one with more lines
+  # behind it makes the source contradictory (`rewritten`).
+  report @0 (window :Records.CoverageWindow) -> (result :CoverageResult);
+  # Asks each source once more, then answers for the window.
 }
 
 interface ByteSink {
@@ -206,6 +237,42 @@ struct DiagResult {
     detail @4 :Data;      # at most 8192 bytes
   }
   enum Level { info @0; warn @1; error @2; }
+}
+
+struct JunitResult {
+  union {
+    report @0 :Records.JunitReport;
+    failure @1 :Failure;
+  }
+}
+
+struct VerdictsResult {
+  union {
+    report @0 :Records.VerdictsReport;
+    failure @1 :Failure;
+  }
+}
+
+struct CoverageResult {
+  union {
+    report @0 :Report;
+    failure @1 :Failure;
+    # of the request itself; what one source could not be asked is told of that source
+  }
+  struct Report {
+    coverage @0 :Records.CoverageReport;
+    polled @1 :List(Polled);  # of each source of the request, in its order
+  }
+  struct Polled {
+    asked @0 :UInt32;     # questions
+    answered @1 :UInt32;  # of them
+    lastFailure @2 :Failure;
+    # of the newest question that failed; null where none did
+    firstAnswerMs @3 :Int64;  # all three by the host's clock, since the epoch; 0 where there is none
+    lastNewsMs @4 :Int64;     # when a watermark that was not known yet arrived last
+    longestSilenceMs @5 :UInt64;
+    silent @6 :Bool;          # longestSilenceMs is over silenceMs
+  }
 }
 
 enum BudgetLayer {
