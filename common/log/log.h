@@ -4,9 +4,20 @@
 // Nothing here opens a file, asks for the local time or allocates by an attacker's length, so it
 // works the same before and inside a sandbox. Every value is escaped and cut (escape.h). Not for
 // use from several threads at once.
+//
+// A reader that does not read must not stop a service. Each line is therefore written only when an
+// epoll instance, which watches nothing but the log's descriptor, says that it would not wait: a
+// pipe then has a free page, and a line is at most that; a stream socket has three quarters of its
+// buffer free. O_NONBLOCK would be simpler, but it belongs to the open file description, which a
+// terminal, a shell's pipe and a child share, and whose other users did not ask for it; opening the
+// pipe anew for a description of our own fails where another uid made it (cordon-launch does).
+// epoll_wait is granted to every service with a loop: no policy grows. What remains: of several
+// writers to one pipe, one may fill it between another's question and its write, and that write
+// waits. cordon-launch and systemd give each service a pipe or socket of its own.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -15,11 +26,17 @@
 #include <type_traits>
 #include <variant>
 
+#include <climits>
+
 namespace spdlog {
 class logger;
 }
 
 namespace cordon::log {
+
+// Longest line, in bytes with its newline: what a pipe takes whole and unmixed with other writers'
+// (pipe(7)). Fields that do not fit are left out, the first of them marked by " ~" in its place.
+inline constexpr std::size_t MAX_LINE = PIPE_BUF;
 
 enum class Level : std::uint8_t { DEBUG, INFO, WARN, ERROR };
 
@@ -53,10 +70,12 @@ struct Field {
 
 class Log {
  public:
-  // service: the binary's name. fd: where lines go, by one write(2) each; not closed. A line that
-  // cannot be written (full pipe, no reader) is lost and counted: a log must not be able to stop
-  // its service. journal: lines begin with journald's priority prefix ("<6>") and carry no time of
-  // their own.
+  // service: the binary's name, at most 64 bytes. fd: where lines go, by one write(2) each; not
+  // closed. A line that cannot be written at once (full pipe, no reader; a descriptor that was
+  // closed already here) is lost and counted; the next that passes ends with lost_lines=<lines lost
+  // since the one before it>. journal: lines begin with journald's priority prefix ("<6>") and
+  // carry no time of their own. Throws std::system_error where no descriptor is left for the epoll
+  // instance, std::invalid_argument where the name is too long.
   Log(std::string_view service, int fd, Level least, bool journal);
   ~Log();
   Log(Log&&) noexcept;
@@ -76,6 +95,7 @@ class Log {
   void warn(std::string_view event, std::initializer_list<Field> fields = {}) const;
   void error(std::string_view event, std::initializer_list<Field> fields = {}) const;
 
+  // All that were lost so far.
   [[nodiscard]] std::uint64_t lostLines() const;
 
  private:

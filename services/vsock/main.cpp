@@ -33,7 +33,7 @@ using cordon::vsock::ServerOptions;
 constexpr std::uint64_t FIRST_GUEST_CID = 3;
 constexpr std::uint64_t LAST_GUEST_CID = 65535;
 constexpr rlim_t OTHER_DESCRIPTORS =
-    64;  // besides clients: standard streams, sockets, rings, a memory table on its way
+    64;  // besides clients: standard streams, the log, sockets, rings, a memory table on its way
 
 template <typename T>
 bool parseNumber(std::string_view text, T& value) {
