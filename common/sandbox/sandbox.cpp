@@ -187,20 +187,22 @@ void useOneHeap() {
 }
 
 // Before the filter, which has no prlimit64. Soft and hard alike: a soft limit alone can be raised
-// again.
+// again, and where there are two, the hard one ends the process whatever it does.
 Result limitResources(const Limits& limits) {
   struct Limit {
     Step step;
     __rlimit_resource resource;
     std::optional<std::uint64_t> value;
+    std::uint64_t reserve = 0;  // by which the hard limit is higher
   };
-  const std::array<Limit, 6> wanted = {{
+  const std::array<Limit, 7> wanted = {{
       {Step::LIMIT_CORE, RLIMIT_CORE, 0},
       {Step::LIMIT_OPEN_FILES, RLIMIT_NOFILE, limits.openFiles},
       {Step::LIMIT_PROCESSES, RLIMIT_NPROC, limits.processes},
       {Step::LIMIT_FILE_SIZE, RLIMIT_FSIZE, limits.fileSize},
       {Step::LIMIT_LOCKED_MEMORY, RLIMIT_MEMLOCK, limits.lockedMemory},
       {Step::LIMIT_ADDRESS_SPACE, RLIMIT_AS, hasMemoryLimit() ? limits.addressSpace : std::nullopt},
+      {Step::LIMIT_PROCESSOR_TIME, RLIMIT_CPU, limits.processorSeconds, 1},
   }};
   for (const auto& limit : wanted) {
     if (!limit.value) {
@@ -211,8 +213,8 @@ Result limitResources(const Limits& limits) {
       return failed(limit.step);
     }
     // Whoever started the service may have set a lower hard limit; that one stays.
-    const auto value = std::min<rlim_t>(*limit.value, current.rlim_max);
-    const rlimit lowered{value, value};
+    const rlimit lowered{std::min<rlim_t>(*limit.value, current.rlim_max),
+                         std::min<rlim_t>(*limit.value + limit.reserve, current.rlim_max)};
     if (setrlimit(limit.resource, &lowered) != 0) {
       return failed(limit.step);
     }
@@ -274,7 +276,7 @@ Result loadPolicy(const Policy& policy) {
   return {};
 }
 
-Result verifyIdentity(const Status& status) {
+Result verifyIdentity(const Status& status, bool keepsForeignGroups) {
   for (const auto uid : status.uids) {
     if (uid == 0 || uid != status.uids.front()) {
       return unacceptable(Step::VERIFY_UIDS, uid);
@@ -286,7 +288,7 @@ Result verifyIdentity(const Status& status) {
     }
   }
   for (const auto group : status.groups) {
-    if (group != status.gids.front()) {
+    if (group != status.gids.front() && !keepsForeignGroups) {
       return unacceptable(Step::VERIFY_GROUPS, group);
     }
   }
@@ -311,12 +313,12 @@ Result verifyCapabilities(const Status& status) {
 
 // After the filter, on the descriptor from before: this is the kernel's word on what holds while
 // the service serves.
-Result verifyStatus(const StatusFile& file, std::uint64_t filtersBefore) {
+Result verifyStatus(const StatusFile& file, std::uint64_t filtersBefore, bool keepsForeignGroups) {
   const auto status = file.read();
   if (!status) {
     return failed(Step::VERIFY_STATUS);
   }
-  if (auto failure = verifyIdentity(*status)) {
+  if (auto failure = verifyIdentity(*status, keepsForeignGroups)) {
     return failure;
   }
   if (auto failure = verifyCapabilities(*status)) {
@@ -335,16 +337,14 @@ Result verifyStatus(const StatusFile& file, std::uint64_t filtersBefore) {
 }
 
 constexpr std::array NAMES = {
-    "refuse-root",         "open-status",         "count-filters",
-    "drop-groups",         "isolate-network",     "limit-core",
-    "limit-open-files",    "limit-processes",     "limit-file-size",
-    "limit-locked-memory", "limit-address-space", "clear-ambient",
-    "clear-bounding",      "clear-capabilities",  "forbid-new-privileges",
-    "become-undumpable",   "load-filter",         "verify-status",
-    "verify-uids",         "verify-gids",         "verify-groups",
-    "verify-inheritable",  "verify-permitted",    "verify-effective",
-    "verify-bounding",     "verify-ambient",      "verify-no-new-privileges",
-    "verify-seccomp",      "verify-filter-count",
+    "refuse-root",       "open-status",         "count-filters",       "drop-groups",
+    "isolate-network",   "limit-core",          "limit-open-files",    "limit-processes",
+    "limit-file-size",   "limit-locked-memory", "limit-address-space", "limit-processor-time",
+    "clear-ambient",     "clear-bounding",      "clear-capabilities",  "forbid-new-privileges",
+    "become-undumpable", "load-filter",         "verify-status",       "verify-uids",
+    "verify-gids",       "verify-groups",       "verify-inheritable",  "verify-permitted",
+    "verify-effective",  "verify-bounding",     "verify-ambient",      "verify-no-new-privileges",
+    "verify-seccomp",    "verify-filter-count",
 };
 static_assert(NAMES.size() == static_cast<std::size_t>(Step::VERIFY_FILTER_COUNT) + 1);
 
@@ -395,7 +395,7 @@ std::optional<Failure> enter(const Confinement& confinement) {
 #ifdef CORDON_SANITIZED
   isConfined = true;
 #endif
-  return verifyStatus(status, filtersBefore);
+  return verifyStatus(status, filtersBefore, confinement.keepsForeignGroups);
 }
 
 std::optional<int> loadFilter(std::span<const sock_filter> program) {

@@ -10,7 +10,7 @@
 // a filter holds for the calling thread and for what it starts later.
 namespace cordon::sandbox {
 
-// Resource limits, soft and hard alike. Core dumps are always forbidden.
+// Resource limits, soft and hard alike where nothing else is said. Core dumps are always forbidden.
 struct Limits {
   std::uint64_t openFiles = 256;  // descriptors; 0 would break poll and descriptor passing
   std::uint64_t processes = 0;
@@ -20,7 +20,11 @@ struct Limits {
   std::uint64_t lockedMemory = 0;
   // Bytes of address space. A build with AddressSanitizer skips it (its shadow needs terabytes);
   // see `hasMemoryLimit`.
-  std::optional<std::uint64_t> addressSpace;
+  std::optional<std::uint64_t> addressSpace = std::nullopt;
+  // Seconds of processor time, for a service that does one piece of work: over it the kernel ends
+  // it by SIGXCPU, which tells whoever started it what happened. The hard limit, one second later,
+  // is SIGKILL, should the signal be of no effect.
+  std::optional<std::uint64_t> processorSeconds = std::nullopt;
 };
 
 // Whether Limits::addressSpace has an effect in this build.
@@ -32,6 +36,10 @@ struct Confinement {
   // An inherited descriptor of this process's own /proc/self/status, for a view without /proc; else
   // it is opened. Closed by enter().
   std::optional<int> statusFd;
+  // Accepts supplementary groups that it may not drop: in a user namespace that an unprivileged
+  // user made, nobody may (user_namespaces(7), setgroups "deny"). For a policy that opens nothing
+  // and connects to nothing, since a group only counts where something is opened.
+  bool keepsForeignGroups = false;
 };
 
 // What enter() does, in this order; each is also what a Failure names. VERIFY_ steps read back what
@@ -48,6 +56,7 @@ enum class Step {
   LIMIT_FILE_SIZE,
   LIMIT_LOCKED_MEMORY,
   LIMIT_ADDRESS_SPACE,
+  LIMIT_PROCESSOR_TIME,
   CLEAR_AMBIENT,
   CLEAR_BOUNDING,
   CLEAR_CAPABILITIES,
@@ -79,7 +88,8 @@ struct Failure {
 // Confines the calling process for good, and checks from inside that it is confined. Nothing on
 // success.
 //
-// Refuses user and group 0, supplementary groups beyond its own group, a network namespace with
+// Refuses user and group 0, supplementary groups beyond its own group (but see
+// keepsForeignGroups), a network namespace with
 // anything but a `lo` that is down (it makes a new one if it may), capabilities in any of the five
 // sets, and a filter that was not added. After a failure the process may be confined in part: print
 // describe() and exit; never serve.

@@ -45,7 +45,7 @@ struct Outcome {
 // pipe.
 Outcome confine(
     const Birth& birth, const std::function<void()>& afterwards = [] {},
-    const char* statusPath = nullptr, const Limits& limits = {}) {
+    const char* statusPath = nullptr, const Limits& limits = {}, bool keepsForeignGroups = false) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe(pipe.data()), 0);
   const pid_t child = fork();
@@ -55,7 +55,7 @@ Outcome confine(
     if (statusPath != nullptr) {
       statusFd = ::open(statusPath, O_RDONLY | O_CLOEXEC);
     }
-    const auto failure = enter({policy::PARSER_CHANNEL, limits, statusFd});
+    const auto failure = enter({policy::PARSER_CHANNEL, limits, statusFd, keepsForeignGroups});
     const Outcome outcome{!failure, failure.value_or(Failure{}), 0};
     require(::write(pipe[1], &outcome, sizeof(outcome)) == sizeof(outcome));
     if (!failure) {
@@ -117,6 +117,13 @@ TEST_F(Sandbox, RefusesForeignGroupsThatItCannotDrop) {
                 Step::VERIFY_GROUPS, 0, NEWBORN_GID - 1);
 }
 
+TEST_F(Sandbox, KeepsForeignGroupsOnlyWhereItIsTold) {
+  const auto outcome = confine(
+      {.keepsGroup = true, .keepsCapabilities = false, .keepsBounding = false}, [] {}, nullptr, {},
+      true);
+  EXPECT_TRUE(outcome.isConfined) << describe(outcome.failure);
+}
+
 TEST_F(Sandbox, MakesItsOwnNetworkWhenItMay) {
   const auto outcome = confine({.hasEmptyNetwork = false});
   EXPECT_TRUE(outcome.isConfined) << describe(outcome.failure);
@@ -154,8 +161,12 @@ TEST_F(Sandbox, RefusesAStatusThatIsNoProcFile) {
 }
 
 TEST_F(Sandbox, SetsEveryLimitSoftAndHard) {
-  const Limits limits{
-      .openFiles = 50, .processes = 1, .fileSize = 2, .lockedMemory = 3, .addressSpace = {}};
+  const Limits limits{.openFiles = 50,
+                      .processes = 1,
+                      .fileSize = 2,
+                      .lockedMemory = 3,
+                      .addressSpace = {},
+                      .processorSeconds = 4};
   // The policy has no call that reads limits: the parent reads them while the child waits for the
   // end of the pair.
   std::array<int, 2> pair{};
@@ -182,6 +193,7 @@ TEST_F(Sandbox, SetsEveryLimitSoftAndHard) {
   for (const auto& [name, value] : wanted) {
     EXPECT_THAT(found, ::testing::ContainsRegex(name + " +" + value + " +" + value + " "));
   }
+  EXPECT_THAT(found, ::testing::ContainsRegex("Max cpu time +4 +5 "));
   close(pair[0]);
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -202,6 +214,19 @@ TEST_F(Sandbox, BoundsItsMemoryWhereABuildCan) {
                                nullptr, {.addressSpace = std::uint64_t{256} << 20});
   EXPECT_TRUE(outcome.isConfined) << describe(outcome.failure);
   EXPECT_EQ(outcome.status, 0);
+}
+
+TEST_F(Sandbox, EndsWhatTakesTooMuchProcessorTime) {
+  const auto outcome = confine({},
+                               [] {
+                                 volatile bool isOn = true;
+                                 while (isOn) {
+                                 }
+                               },
+                               nullptr, {.processorSeconds = 1});
+  EXPECT_TRUE(outcome.isConfined) << describe(outcome.failure);
+  ASSERT_TRUE(WIFSIGNALED(outcome.status));
+  EXPECT_EQ(WTERMSIG(outcome.status), SIGXCPU);
 }
 
 TEST_F(Sandbox, KillsWhatThePolicyDoesNotName) {

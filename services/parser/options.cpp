@@ -1,5 +1,6 @@
 #include "services/parser/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -12,19 +13,27 @@ const char* const USAGE =
     "usage: cordon-parser --role channel (--listen uds:PATH | --listen fd:N | --rpc-fd N) "
     "--sockets-dir DIR\n"
     "                     [--allow-uid UID]... [--allow-root-peer]\n"
-    "       cordon-parser --print-policy | --version | --help\n"
+    "       cordon-parser --role read --rpc-fd N --file-fd M\n"
+    "       cordon-parser [--role channel | --role read] --print-policy\n"
+    "       cordon-parser --version | --help\n"
     "\n"
-    "Reads what the guests of one range send, for the driver. Serves protocols/parser.capnp from "
-    "inside a sandbox;\n"
-    "refuses to serve where it is not complete.\n"
+    "Reads what an attacker may have written, from inside a sandbox; refuses to serve where that "
+    "is "
+    "not complete.\n"
+    "Role channel: what the guests of one range send, for the driver (protocols/parser.capnp).\n"
+    "Role read: one file of records, for `cordon read` (protocols/records.capnp, RecordFile).\n"
     "\n"
     "  --listen uds:PATH   make a listening socket there, mode 0660\n"
     "  --listen fd:N       serve on descriptor N, a listening Unix socket\n"
     "  --rpc-fd N          serve the one connection that descriptor N is, then end\n"
+    "  --file-fd M         the file to read: a regular one, open for reading only\n"
     "  --sockets-dir DIR   a guest is dialled at DIR/<cid>/vsock.sock\n"
     "  --allow-uid UID     who may connect to the listening socket; without it, the own uid\n"
     "  --allow-root-peer   a guest's socket may be held by root (tests)\n"
-    "  --print-policy      print the seccomp policy, one call a line, and its hash\n";
+    "  --print-policy      print the seccomp policy of the role (channel, where none is named), "
+    "one "
+    "call a line,\n"
+    "                      and its hash\n";
 
 namespace {
 
@@ -68,14 +77,14 @@ class Reader {
 
   Options read() {
     while (next < arguments.size() && error.empty()) readOne(arguments[next++]);
-    if (error.empty()) check();
+    Options result = decide();
     if (!error.empty()) return UsageError{error};
-    options.listening = *listening;
-    return options;
+    return result;
   }
 
  private:
   void readOne(const std::string& option) {
+    given.insert(option);
     if (option == "--role") {
       once(role, option, value(option));
     } else if (option == "--listen") {
@@ -83,6 +92,10 @@ class Reader {
     } else if (option == "--rpc-fd") {
       const auto fd = readFd(value(option));
       setListening(option, fd ? std::optional<Listening>(ServeFd{*fd}) : std::nullopt);
+    } else if (option == "--file-fd") {
+      const auto fd = readFd(value(option));
+      if (!fd) return fail(option + ": not a descriptor above 2");
+      once(fileFd, option, *fd);
     } else if (option == "--sockets-dir") {
       once(socketsDirectory, option, value(option));
     } else if (option == "--allow-root-peer") {
@@ -91,7 +104,7 @@ class Reader {
       const auto uid = readNumber<uid_t>(value(option));
       if (!uid || *uid == std::numeric_limits<uid_t>::max()) return fail(option + ": not a uid");
       options.allowedUids.insert(*uid);
-    } else {
+    } else if (option != "--print-policy") {
       fail("unknown option " + option);
     }
   }
@@ -101,25 +114,57 @@ class Reader {
     fail(option + ": a value is missing");
     return {};
   }
-  void once(std::optional<std::string>& target, const std::string& option, std::string text) {
+  template <typename Value>
+  void once(std::optional<Value>& target, const std::string& option, Value taken) {
     if (target) return fail(option + ": given twice");
-    target = std::move(text);
+    target = std::move(taken);
   }
-  void setListening(const std::string& option, std::optional<Listening> given) {
+  void setListening(const std::string& option, std::optional<Listening> taken) {
     if (listening) return fail(option + ": one of --listen and --rpc-fd, once");
-    if (!given) return fail(option + ": neither uds:/PATH nor a descriptor above 2");
-    listening = std::move(given);
+    if (!taken) return fail(option + ": neither uds:/PATH nor a descriptor above 2");
+    listening = std::move(taken);
   }
-  void check() {
-    if (role != "channel") return fail("--role channel is required");
-    if (!listening) return fail("--listen or --rpc-fd is required");
-    if (!socketsDirectory) return fail("--sockets-dir is required");
-    if (!isAbsolutePath(*socketsDirectory))
-      return fail("--sockets-dir: not an absolute path without a slash at its end");
-    if (socketsDirectory->size() + sizeof("/65535/vsock.sock") > sizeof(sockaddr_un::sun_path)) {
-      return fail("--sockets-dir: too long for the sockets below it");
+
+  Options decide() {
+    const bool isRead = role == "read";
+    if (role && !isRead && role != "channel") fail("--role: neither channel nor read");
+    if (given.contains("--print-policy")) {
+      allowOnly({"--role", "--print-policy"}, "--print-policy");
+      return PrintPolicy{isRead ? Role::READ : Role::CHANNEL};
     }
+    if (!role) fail("--role channel or --role read is required");
+    if (isRead) return decideRead();
+    return decideChannel();
+  }
+  Options decideRead() {
+    allowOnly({"--role", "--rpc-fd", "--file-fd"}, "--role read");
+    if (!listening) fail("--rpc-fd is required");
+    if (!fileFd) fail("--file-fd is required");
+    if (!error.empty()) return {};
+    const ReadOptions read{.rpcFd = std::get<ServeFd>(*listening).fd, .fileFd = *fileFd};
+    if (read.rpcFd == read.fileFd) fail("--file-fd: the same descriptor as --rpc-fd");
+    return read;
+  }
+  Options decideChannel() {
+    if (fileFd) fail("--file-fd: not with --role channel");
+    if (!listening) fail("--listen or --rpc-fd is required");
+    if (!socketsDirectory) fail("--sockets-dir is required");
+    if (!error.empty()) return {};
+    if (!isAbsolutePath(*socketsDirectory))
+      fail("--sockets-dir: not an absolute path without a slash at its end");
+    if (socketsDirectory->size() + sizeof("/65535/vsock.sock") > sizeof(sockaddr_un::sun_path)) {
+      fail("--sockets-dir: too long for the sockets below it");
+    }
+    options.listening = *listening;
     options.socketsDirectory = *socketsDirectory;
+    return options;
+  }
+
+  void allowOnly(const std::set<std::string>& allowed, const std::string& with) {
+    const auto foreign = std::find_if(given.begin(), given.end(), [&](const std::string& option) {
+      return !allowed.contains(option);
+    });
+    if (foreign != given.end()) fail(*foreign + ": not with " + with);
   }
   void fail(std::string text) {
     if (error.empty()) error = std::move(text);
@@ -128,17 +173,18 @@ class Reader {
   const std::vector<std::string>& arguments;
   std::size_t next = 0;
   std::string error;
+  std::set<std::string> given;
   ServeOptions options;
   std::optional<std::string> role;
   std::optional<std::string> socketsDirectory;
   std::optional<Listening> listening;
+  std::optional<int> fileFd;
 };
 
 }  // namespace
 
 Options parseOptions(const std::vector<std::string>& arguments) {
   if (arguments.size() == 1) {
-    if (arguments[0] == "--print-policy") return PrintPolicy{};
     if (arguments[0] == "--version") return PrintVersion{};
     if (arguments[0] == "--help") return PrintHelp{};
   }

@@ -64,9 +64,10 @@ TEST(Options, RefuseWhatIsNoSocket) {
 }
 
 TEST(Options, RefuseOtherRolesAndFolders) {
-  EXPECT_THAT(errorOf({"--listen", "fd:3", "--sockets-dir", "/r"}), HasSubstr("--role channel"));
-  EXPECT_THAT(errorOf({"--role", "model", "--listen", "fd:3", "--sockets-dir", "/r"}),
-              HasSubstr("--role channel"));
+  EXPECT_EQ(errorOf({"--listen", "fd:3", "--sockets-dir", "/r"}),
+            "--role channel or --role read is required");
+  EXPECT_EQ(errorOf({"--role", "model", "--listen", "fd:3", "--sockets-dir", "/r"}),
+            "--role: neither channel nor read");
   EXPECT_THAT(errorOf({"--role", "channel", "--listen", "fd:3"}), HasSubstr("--sockets-dir"));
   for (const std::string folder : {"", "r", "/", "/r/"}) {
     EXPECT_THAT(errorOf({"--role", "channel", "--listen", "fd:3", "--sockets-dir", folder}),
@@ -85,11 +86,48 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(errorOf(with(WHOLE, {"--allow-uid", "-1"})), "--allow-uid: not a uid");
   EXPECT_EQ(errorOf(with(WHOLE, {"--allow-uid", "4294967295"})), "--allow-uid: not a uid");
   EXPECT_EQ(errorOf(with(WHOLE, {"--role", "channel"})), "--role: given twice");
-  EXPECT_EQ(errorOf(with(WHOLE, {"--print-policy"})), "unknown option --print-policy");
+  EXPECT_EQ(errorOf(with(WHOLE, {"--print-policy"})), "--listen: not with --print-policy");
+}
+
+TEST(Options, TakeTheOneFileOfRoleRead) {
+  const auto options = parseOptions({"--role", "read", "--rpc-fd", "3", "--file-fd", "4"});
+  ASSERT_TRUE(std::holds_alternative<ReadOptions>(options));
+  EXPECT_EQ(std::get<ReadOptions>(options).rpcFd, 3);
+  EXPECT_EQ(std::get<ReadOptions>(options).fileFd, 4);
+}
+
+TEST(Options, RefuseWhatRoleReadDoesNotNeed) {
+  const Words read{"--role", "read"};
+  EXPECT_EQ(errorOf(read), "--rpc-fd is required");
+  EXPECT_EQ(errorOf(with(read, {"--rpc-fd", "3"})), "--file-fd is required");
+  EXPECT_EQ(errorOf(with(read, {"--file-fd", "3"})), "--rpc-fd is required");
+  EXPECT_EQ(errorOf(with(read, {"--rpc-fd", "3", "--file-fd", "3"})),
+            "--file-fd: the same descriptor as --rpc-fd");
+  EXPECT_EQ(errorOf(with(read, {"--rpc-fd", "3", "--file-fd", "2"})),
+            "--file-fd: not a descriptor above 2");
+  EXPECT_EQ(errorOf(with(read, {"--rpc-fd", "3", "--file-fd", "4", "--file-fd", "5"})),
+            "--file-fd: given twice");
+  const Words whole = with(read, {"--rpc-fd", "3", "--file-fd", "4"});
+  EXPECT_EQ(errorOf(with(whole, {"--sockets-dir", "/r"})), "--sockets-dir: not with --role read");
+  EXPECT_EQ(errorOf(with(whole, {"--allow-uid", "1"})), "--allow-uid: not with --role read");
+  EXPECT_EQ(errorOf(with(whole, {"--allow-root-peer"})), "--allow-root-peer: not with --role read");
+  EXPECT_EQ(errorOf(with(read, {"--listen", "fd:3", "--file-fd", "4"})),
+            "--listen: not with --role read");
+  EXPECT_EQ(errorOf(with(WHOLE, {"--file-fd", "4"})), "--file-fd: not with --role channel");
+}
+
+TEST(Options, KnowThePolicyOfEachRole) {
+  const auto roleOf = [](const Words& words) {
+    const auto options = parseOptions(words);
+    return std::get<PrintPolicy>(options).role;
+  };
+  EXPECT_EQ(roleOf({"--print-policy"}), Role::CHANNEL);
+  EXPECT_EQ(roleOf({"--role", "channel", "--print-policy"}), Role::CHANNEL);
+  EXPECT_EQ(roleOf({"--role", "read", "--print-policy"}), Role::READ);
+  EXPECT_EQ(errorOf({"--role", "model", "--print-policy"}), "--role: neither channel nor read");
 }
 
 TEST(Options, KnowTheVerbsThatPrint) {
-  EXPECT_TRUE(std::holds_alternative<PrintPolicy>(parseOptions({"--print-policy"})));
   EXPECT_TRUE(std::holds_alternative<PrintVersion>(parseOptions({"--version"})));
   EXPECT_TRUE(std::holds_alternative<PrintHelp>(parseOptions({"--help"})));
 }

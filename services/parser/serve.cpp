@@ -4,7 +4,6 @@
 #include <cstring>
 #include <exception>
 #include <string>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <variant>
 #include <vector>
@@ -14,12 +13,10 @@
 
 #include "common/channel/message.h"
 #include "common/ipc/rpc-listener.h"
-#include "common/ipc/rpc-peer.h"
 #include "common/log/kj-bridge.h"
 #include "common/log/log.h"
-#include "common/sandbox/sandbox.h"
 #include "policy/compiled/parser-channel.h"
-#include "services/parser/listening.h"
+#include "services/parser/startup.h"
 
 namespace cordon::parser {
 namespace {
@@ -30,39 +27,6 @@ constexpr const sandbox::Policy& POLICY = policy::PARSER_CHANNEL;
 constexpr std::uint64_t MAX_OPEN_FILES = 256;
 constexpr std::uint64_t MAX_ADDRESS_SPACE = std::uint64_t{512}
                                             << 20;  // bytes; at rest it is about 30 MiB
-
-// The sandbox lets no file grow: the first line after it would kill the parser (SIGXFSZ) and not be
-// seen.
-void refuseLogInFile(const log::Log& log) {
-  struct stat status {};
-  if (::fstat(STDERR_FILENO, &status) == 0 && !S_ISREG(status.st_mode)) return;
-  log.error(
-      "log.refused",
-      {{"reason", "standard error is a file or closed; give a pipe, a terminal or the journal"}});
-  ::_exit(EXIT_FAILURE);
-}
-
-Endpoint openSocket(const ServeOptions& options, const log::Log& log) {
-  auto opened = openEndpoint(options.listening);
-  if (const auto* failure = std::get_if<ListenFailure>(&opened)) {
-    log.error("listen.failed", {{"reason", describe(*failure)}});
-    ::_exit(EXIT_FAILURE);
-  }
-  return std::get<Endpoint>(std::move(opened));
-}
-
-void enterSandbox(const log::Log& log) {
-  const sandbox::Confinement confinement{
-      .policy = POLICY,
-      .limits = {.openFiles = MAX_OPEN_FILES, .addressSpace = MAX_ADDRESS_SPACE},
-      .statusFd = std::nullopt};
-  if (const auto failure = sandbox::enter(confinement)) {
-    log.error("sandbox.refused", {{"missing", sandbox::nameOf(failure->step)},
-                                  {"detail", sandbox::describe(*failure)}});
-    ::_exit(EXIT_FAILURE);
-  }
-  log.info("sandbox.entered", {{"policy", POLICY.name}, {"sha256", POLICY.sha256}});
-}
 
 ServiceOptions serviceOptions(const ServeOptions& options) {
   ServiceOptions result;
@@ -90,19 +54,6 @@ void logConnection(const log::Log& log, const ipc::ConnectionEvent& event) {
   }
 }
 
-// Serves the one connection; its end is the parser's.
-int serveOne(kj::AsyncIoContext& io, Endpoint endpoint, protocols::Parser::Client& parser,
-             const log::Log& log) {
-  constexpr capnp::uint FLAGS =
-      kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC | kj::LowLevelAsyncIoProvider::ALREADY_NONBLOCK;
-  ipc::RpcPeer peer(io.lowLevelProvider->wrapSocketFd(kj::mv(endpoint.socket), FLAGS),
-                    ipc::RpcPeer::Side::SERVER, capnp::Capability::Client(parser),
-                    ipc::PeerLimits{}, io.provider->getTimer());
-  const ipc::ErrorCode reason = peer.onEnd().wait(io.waitScope);
-  log.info("peer.ended", {{"reason", ipc::name(reason)}});
-  return reason == ipc::ErrorCode::DISCONNECTED ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 // Serves whoever may connect, for ever.
 int serveAll(kj::AsyncIoContext& io, Endpoint endpoint, protocols::Parser::Client& parser,
              std::set<uid_t> allowedUids, const log::Log& log) {
@@ -118,7 +69,7 @@ int serveAll(kj::AsyncIoContext& io, Endpoint endpoint, protocols::Parser::Clien
 
 }  // namespace
 
-const sandbox::Policy& policyOfRole() {
+const sandbox::Policy& channelPolicy() {
   return POLICY;
 }
 
@@ -127,9 +78,12 @@ int serve(const ServeOptions& options, const Bootstrap& bootstrap) {
   const log::KjBridge bridge(log);
   try {
     refuseLogInFile(log);
-    Endpoint endpoint = openSocket(options, log);
+    Endpoint endpoint = openSocket(options.listening, log);
     auto io = kj::setupAsyncIo();
-    enterSandbox(log);
+    enterSandbox({.policy = POLICY,
+                  .limits = {.openFiles = MAX_OPEN_FILES, .addressSpace = MAX_ADDRESS_SPACE},
+                  .statusFd = std::nullopt},
+                 log);
     KernelIdSource ids;
     ParserService service(*io.lowLevelProvider, io.provider->getTimer(), ids, log,
                           serviceOptions(options));

@@ -15,7 +15,7 @@
 
 namespace cordon::parser {
 
-const sandbox::Policy& policyOfRole();
+const sandbox::Policy& channelPolicy();
 
 // What every connection gets as its bootstrap.
 using Bootstrap = std::function<protocols::Parser::Client(ParserService&)>;

@@ -31,8 +31,8 @@ class Refusal : public ::testing::Test {
     if (::geteuid() != 0)
       GTEST_SKIP() << "SKIPPED(host-lacks:root): starts a process as a launcher does";
   }
-  static void expectRefused(ParserStart start, const std::string& missing) {
-    SealedParser parser(std::move(start));
+  static void expectRefused(const ParserStart& start, const std::string& missing) {
+    SealedParser parser(start);
     EXPECT_FALSE(parser.waitSealed());
     const int status = parser.waitEnd();
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status << " " << parser.log();

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <poll.h>
-#include <sstream>
 #include <stdexcept>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,10 +22,21 @@ namespace {
 
 constexpr std::chrono::seconds PATIENCE{60};
 
-[[noreturn]] void become(const ParserStart& start, std::vector<std::string> arguments, int log) {
+[[noreturn]] void become(const ParserStart& start, std::vector<std::string> arguments,
+                         const std::vector<int>& keep, int log) {
   ::dup2(log, STDERR_FILENO);
+  // Above the numbers that the child is to have first, so that none is overwritten before it was
+  // moved.
+  constexpr int ABOVE = 100;
+  constexpr int FIRST = 3;
+  for (std::size_t i = 0; i < keep.size(); ++i) ::dup2(keep[i], ABOVE + static_cast<int>(i));
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    ::dup2(ABOVE + static_cast<int>(i), FIRST + static_cast<int>(i));
+    ::close(ABOVE + static_cast<int>(i));
+  }
   for (const auto& [name, value] : start.environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
+  words.reserve(arguments.size() + 1);
   for (std::string& word : arguments) words.push_back(word.data());
   words.push_back(nullptr);
   if (start.beginning != nullptr) {
@@ -37,52 +48,43 @@ constexpr std::chrono::seconds PATIENCE{60};
   ::_exit(98);
 }
 
+std::vector<std::string> withFurther(std::vector<std::string> arguments, const ParserStart& start) {
+  arguments[0] = start.binary.empty() ? CORDON_PARSER_BINARY : start.binary;
+  arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
+  return arguments;
+}
+
+std::string lineOf(const std::string& path, const std::string& beginning) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(beginning)) continue;
+    line.erase(0, beginning.size());
+    return line.substr(line.find_first_not_of(" \t"));
+  }
+  return {};
+}
+
 }  // namespace
 
-SealedParser::SealedParser(ParserStart start) {
-  std::string pattern = "/tmp/cordon-sealed-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  directory = pattern;
-  std::filesystem::permissions(directory, std::filesystem::perms(0711));
-  const std::string own = directory + "/own";
-  std::filesystem::create_directory(own);
-  KJ_SYSCALL(::chown(own.c_str(), sandbox::testing::NEWBORN_UID, sandbox::testing::NEWBORN_GID));
-  path = own + "/s";
-  std::filesystem::create_directory(directory + "/range");
-
-  if (start.binary.empty()) start.binary = CORDON_PARSER_BINARY;
-  std::vector<std::string> arguments{
-      start.binary,         "--role",      "channel",
-      "--listen",           "uds:" + path, "--sockets-dir",
-      directory + "/range", "--allow-uid", std::to_string(::geteuid())};
-  arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
-
+SealedProcess::SealedProcess(const ParserStart& start, std::vector<std::string> arguments,
+                             const std::vector<int>& keep, int log) {
   int ends[2];
   KJ_SYSCALL(::pipe2(ends, O_CLOEXEC));
   logEnd = kj::AutoCloseFd(ends[0]);
-  kj::AutoCloseFd childEnd(ends[1]);
-  if (start.logsToFile)
-    childEnd = kj::AutoCloseFd(::open((own + "/log").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const kj::AutoCloseFd childEnd(ends[1]);
   KJ_SYSCALL(pid = ::fork());
-  if (pid == 0) become(start, std::move(arguments), childEnd);
-  if (start.logsToFile) {
-    waitEnd();
-    std::ifstream file(own + "/log");
-    logText.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  if (pid == 0) become(start, std::move(arguments), keep, log < 0 ? childEnd.get() : log);
 }
 
-SealedParser::~SealedParser() {
+SealedProcess::~SealedProcess() {
   if (!ended) {
     ::kill(pid, SIGKILL);
     int status = 0;
     ::waitpid(pid, &status, 0);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
 }
 
-void SealedParser::readLog(std::chrono::milliseconds patience) {
+void SealedProcess::readLog(std::chrono::milliseconds patience) {
   pollfd poller{.fd = logEnd, .events = POLLIN, .revents = 0};
   if (logClosed || ::poll(&poller, 1, static_cast<int>(patience.count())) <= 0) return;
   char buffer[4096];
@@ -94,7 +96,7 @@ void SealedParser::readLog(std::chrono::milliseconds patience) {
   }
 }
 
-bool SealedParser::waitSealed() {
+bool SealedProcess::waitSealed() {
   const auto deadline = std::chrono::steady_clock::now() + PATIENCE;
   while (std::chrono::steady_clock::now() < deadline) {
     if (logText.find(" sandbox.entered ") != std::string::npos) return true;
@@ -104,7 +106,7 @@ bool SealedParser::waitSealed() {
   throw std::runtime_error("the parser neither serves nor ends: " + logText);
 }
 
-int SealedParser::waitEnd() {
+int SealedProcess::waitEnd() {
   const auto deadline = std::chrono::steady_clock::now() + PATIENCE;
   while (!ended) {
     int status = 0;
@@ -118,11 +120,59 @@ int SealedParser::waitEnd() {
   return *ended;
 }
 
-const std::string& SealedParser::log() {
+const std::string& SealedProcess::log() {
   const std::size_t before = logText.size();
   readLog(std::chrono::milliseconds(0));
   if (logText.size() != before) return log();
   return logText;
+}
+
+std::string SealedProcess::status(const std::string& what) const {
+  return lineOf("/proc/" + std::to_string(pid) + "/status", what + ":");
+}
+
+std::string SealedProcess::limit(const std::string& what) const {
+  return lineOf("/proc/" + std::to_string(pid) + "/limits", what + " ");
+}
+
+std::size_t SealedProcess::memory(const std::string& what) const {
+  return std::stoul(status(what));
+}
+
+SealedParser::SealedParser(const ParserStart& start) : logsToFile(start.logsToFile) {
+  std::string pattern = "/tmp/cordon-sealed-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  directory = pattern;
+  std::filesystem::permissions(directory, std::filesystem::perms(0711));
+  const std::string own = directory + "/own";
+  std::filesystem::create_directory(own);
+  KJ_SYSCALL(::chown(own.c_str(), sandbox::testing::NEWBORN_UID, sandbox::testing::NEWBORN_GID));
+  path = own + "/s";
+  std::filesystem::create_directory(directory + "/range");
+
+  kj::AutoCloseFd logFile;
+  if (logsToFile)
+    logFile = kj::AutoCloseFd(::open((own + "/log").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  process = std::make_unique<SealedProcess>(
+      start,
+      withFurther({"", "--role", "channel", "--listen", "uds:" + path, "--sockets-dir",
+                   directory + "/range", "--allow-uid", std::to_string(::geteuid())},
+                  start),
+      std::vector<int>{}, logsToFile ? logFile.get() : -1);
+  if (!logsToFile) return;
+  process->waitEnd();
+  std::ifstream file(own + "/log");
+  fileLog.assign(std::istreambuf_iterator<char>(file), {});
+}
+
+SealedParser::~SealedParser() {
+  process = nullptr;
+  std::error_code ignored;
+  std::filesystem::remove_all(directory, ignored);
+}
+
+const std::string& SealedParser::log() {
+  return logsToFile ? fileLog : process->log();
 }
 
 std::string SealedParser::guestSocket(std::uint32_t cid) const {
@@ -132,18 +182,27 @@ std::string SealedParser::guestSocket(std::uint32_t cid) const {
   return folder + "/vsock.sock";
 }
 
-std::string SealedParser::status(const std::string& what) const {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(what + ":")) continue;
-    line.erase(0, what.size() + 1);
-    return line.substr(line.find_first_not_of(" \t"));
-  }
-  return {};
+SealedReader::SealedReader(kj::AsyncIoContext& io, int fd, const ParserStart& start) {
+  int ends[2];
+  KJ_SYSCALL(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+  kj::AutoCloseFd own(ends[0]);
+  const kj::AutoCloseFd other(ends[1]);
+  child = std::make_unique<SealedProcess>(
+      start, withFurther({"", "--role", "read", "--rpc-fd", "3", "--file-fd", "4"}, start),
+      std::vector<int>{other.get(), fd});
+  constexpr capnp::uint FLAGS = kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC;
+  peer = kj::heap<ipc::RpcPeer>(io.lowLevelProvider->wrapSocketFd(kj::mv(own), FLAGS),
+                                ipc::RpcPeer::Side::CLIENT, nullptr, ipc::PeerLimits{},
+                                io.provider->getTimer());
+  running = peer->onEnd().ignoreResult().eagerlyEvaluate(nullptr);
+  file = peer->bootstrap().castAs<protocols::RecordFile>();
 }
+SealedReader::~SealedReader() noexcept(false) = default;
 
-std::size_t SealedParser::memory(const std::string& what) const {
-  return std::stoul(status(what));
+void SealedReader::leave() {
+  file = nullptr;
+  running = nullptr;
+  peer = nullptr;
 }
 
 ParserConnection::ParserConnection(kj::AsyncIoContext& io, const SealedParser& sealed) {
