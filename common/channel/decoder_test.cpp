@@ -88,7 +88,7 @@ Outcome decode(std::string_view stream, std::size_t step, std::uint64_t cap = DE
 
 // The same outcome however the stream is cut.
 Outcome decodeEachWay(std::string_view stream, std::uint64_t cap = DEFAULT_BULK_CAP) {
-  const Outcome whole = decode(stream, stream.size() + 1, cap);
+  Outcome whole = decode(stream, stream.size() + 1, cap);
   for (const std::size_t step : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7}}) {
     EXPECT_TRUE(decode(stream, step, cap) == whole) << "cut into steps of " << step;
   }

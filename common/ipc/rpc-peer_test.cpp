@@ -10,7 +10,6 @@
 namespace cordon::ipc {
 namespace {
 
-using ::testing::HasSubstr;
 using namespace testing;
 namespace rpc = capnp::rpc;
 
@@ -207,6 +206,7 @@ TEST(RpcPeer, TakesAsManyCallsAsItsLimitAndNotOneMore) {
   auto source = peers.source();
   source.whenResolved().wait(peers.io.waitScope);
   std::vector<kj::Promise<std::size_t>> calls;
+  calls.reserve(9);
   for (int i = 0; i < 8; ++i) calls.push_back(peers.read(source, 1));
   while (peers.server->callsInFlight() < 8) peers.io.waitScope.poll();
   EXPECT_FALSE(peers.ending.addBranch().poll(peers.io.waitScope));
@@ -302,7 +302,7 @@ TEST(RpcPeer, ACallOfOursHasADeadline) {
                             kj::Promise<void>(source.readRequest().send().ignoreResult()));
   EXPECT_EQ(codeOf(failureOf(kj::mv(call), loop.io.waitScope)), ErrorCode::DEADLINE);
   // The other side learns of it.
-  while (!cancelled) loop.timer().afterDelay(1 * kj::MILLISECONDS).wait(loop.io.waitScope);
+  loop.waitUntil([&] { return cancelled; });
 }
 
 TEST(RpcPeer, ADisconnectDuringACallCancelsIt) {

@@ -41,6 +41,10 @@ inline kj::Promise<void> giveZeros(ReadContext context) {
 struct Loop {
   kj::AsyncIoContext io = kj::setupAsyncIo();
   kj::Timer& timer() { return io.provider->getTimer(); }
+  // For ever where it never happens: ctest's time-out is the deadline.
+  void waitUntil(const std::function<bool()>& happened) {
+    while (!happened()) timer().afterDelay(1 * kj::MILLISECONDS).wait(io.waitScope);
+  }
 };
 
 // Limits with times that a test can wait for.
