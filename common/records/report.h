@@ -113,6 +113,7 @@ inline constexpr std::size_t FINDING_COUNT = static_cast<std::size_t>(Finding::A
 class Findings {
  public:
   void add(Finding finding) { bits.set(static_cast<std::size_t>(finding)); }
+  void add(const Findings& more) { bits |= more.bits; }
   [[nodiscard]] bool has(Finding finding) const {
     return bits.test(static_cast<std::size_t>(finding));
   }
