@@ -1,4 +1,4 @@
-// What is made of a JUnit XML report: the types, without the reader (junit-reader.h).
+// What is made of a JUnit XML report: the types, without the reader (reader.h).
 #pragma once
 
 #include <array>

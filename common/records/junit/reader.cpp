@@ -1,0 +1,345 @@
+#include "common/records/junit/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <expat.h>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "common/records/junit/memory.h"
+#include "common/records/junit/report-builder.h"
+#include "common/records/junit/text-scan.h"
+#include "common/records/junit/words.h"
+
+namespace cordon::records {
+
+namespace {
+
+constexpr std::string_view UTF8_MARK = "\xef\xbb\xbf";
+
+bool isUnparsable(Reason reason) {
+  return reason >= Reason::NOT_WELL_FORMED && reason <= Reason::NO_ROOT;
+}
+
+// Errors of a document that ends too early, and that say nothing of the bytes before its end.
+bool isOfTheEnd(XML_Error error) {
+  return error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN ||
+         error == XML_ERROR_PARTIAL_CHAR || error == XML_ERROR_ASYNC_ENTITY ||
+         error == XML_ERROR_UNCLOSED_CDATA_SECTION;
+}
+
+// Of the first bytes. UTF-32 has no mark of its own here: it is not text of any encoding we know.
+std::optional<Reason> foreignMark(std::string_view bytes) {
+  const std::string_view front = bytes.substr(0, 2);
+  if (front == "\xfe\xff") return Reason::ENCODING;
+  if (front != "\xff\xfe") return std::nullopt;
+  return bytes.substr(2, 2) == std::string_view("\0\0", 2) ? Reason::NOT_UTF8 : Reason::ENCODING;
+}
+
+}  // namespace
+
+std::chrono::nanoseconds threadProcessorTime() {
+  timespec time{};
+  // Cannot fail: the clock exists and the pointer is good.
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+class JunitReader::Impl {
+ public:
+  Impl(const JunitLimits& caps, Clock processorTime)
+      : limits(caps), clock(std::move(processorTime)), budget(limits.memory) {
+    limits.pieceBytes =
+        std::max<std::size_t>(std::min(limits.pieceBytes, limits.tokenBytes / 2), 4);
+    builder.emplace(limits, budget);
+    spent = -clock();
+    const BudgetScope scope(budget);
+    const char separator[] = {NAMESPACE_SEPARATOR, '\0'};
+    // It overrides what the document declares, which is checked in onDeclaration().
+    parser = XML_ParserCreate_MM("UTF-8", &budgetedAllocator(), separator);
+    if (parser == nullptr) {
+      decide(Reason::OUT_OF_MEMORY, 0);
+    } else {
+      XML_SetUserData(parser, this);
+#if CORDON_EXPAT_DEFERS
+      // Its own way of putting a long token off would hide from us how far it has come.
+      XML_SetReparseDeferralEnabled(parser, XML_FALSE);
+#endif
+      XML_SetXmlDeclHandler(parser, onDeclaration);
+      XML_SetStartDoctypeDeclHandler(parser, onDoctype);
+      XML_SetElementHandler(parser, onStart, onEnd);
+      XML_SetCharacterDataHandler(parser, onText);
+      XML_SetStartNamespaceDeclHandler(parser, onNamespace);
+      beginPiece(limits.pieceBytes);
+    }
+    spent += clock();
+  }
+  ~Impl() {
+    dropParser();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  bool feed(std::string_view bytes) {
+    if (reason) return false;
+    const auto started = clock();
+    while (!bytes.empty() && !reason) {
+      // What is over the cap is a violation only where nothing before it was one.
+      const std::uint64_t room = std::min<std::uint64_t>(pieceSize, limits.bytes - fed) - filled;
+      if (room == 0) {
+        parseFront(Fault{limits.bytes, Reason::TOO_MANY_BYTES});
+        break;
+      }
+      const std::size_t taken = std::min<std::size_t>(bytes.size(), static_cast<std::size_t>(room));
+      std::memcpy(piece + filled, bytes.data(), taken);
+      filled += taken;
+      bytes.remove_prefix(taken);
+      if (filled == pieceSize) parsePiece(started);
+    }
+    spent += clock() - started;
+    return !reason;
+  }
+
+  JunitReport finish() {
+    if (!reason) {
+      const auto started = clock();
+      finishPiece();
+      spent += clock() - started;
+    }
+    // The list is about to be copied: what is no longer needed goes first.
+    dropParser();
+    if (reason) {
+      const Status status = isUnparsable(*reason) ? Status::UNPARSABLE : Status::REFUSED;
+      return builder->abandon(status, *reason, offset);
+    }
+    return builder->finish();
+  }
+
+  [[nodiscard]] std::size_t peakMemory() const {
+    return budget.peak();
+  }
+
+ private:
+  using Fault = TextScan::Fault;
+
+  void decide(Reason why, std::uint64_t where) {
+    if (reason) return;
+    reason = why;
+    offset = where;
+  }
+
+  void dropParser() {
+    if (parser != nullptr) XML_ParserFree(std::exchange(parser, nullptr));
+  }
+
+  // ---- pieces ----
+  // Expat reads an incomplete token anew with each piece. So pieces are of our size, whatever the
+  // feeds are: they grow with the token that is open, and end where it reaches its cap.
+
+  void beginPiece(std::size_t size) {
+    pieceSize = size;
+    filled = 0;
+    const BudgetScope scope(budget);
+    piece = static_cast<char*>(XML_GetBuffer(parser, static_cast<int>(size)));
+    if (piece == nullptr) decide(Reason::OUT_OF_MEMORY, fed);
+  }
+
+  [[nodiscard]] std::size_t nextPieceSize(std::size_t open) const {
+    if (open == 0) return limits.pieceBytes;
+    std::size_t step = limits.tokenBytes;
+    while (step / 2 >= 2 * open && step / 2 >= open + limits.pieceBytes / 2) step /= 2;
+    return step - open;
+  }
+
+  void parsePiece(std::chrono::nanoseconds started) {
+    if (inspectPiece()) return;
+    parse(filled, false);
+    if (reason) return;
+    if (spent + clock() - started > limits.processorTime) return decide(Reason::OUT_OF_TIME, fed);
+    const XML_Index at = XML_GetCurrentByteIndex(parser);
+    if (at >= 0) tokenStart = static_cast<std::uint64_t>(at);
+    const std::uint64_t open = fed - tokenStart;
+    if (open >= limits.tokenBytes) {
+      return decide(Reason::TOKEN_TOO_LONG, tokenStart + limits.tokenBytes);
+    }
+    beginPiece(nextPieceSize(static_cast<std::size_t>(open)));
+  }
+
+  // Looks at the piece before expat does. True where that decided.
+  bool inspectPiece() {
+    const std::string_view bytes(piece, filled);
+    if (fed == 0) {
+      if (const auto mark = foreignMark(bytes)) {
+        decide(*mark, 0);
+        return true;
+      }
+    }
+    if (!anyContent) {
+      const std::size_t skipped = fed == 0 && bytes.starts_with(UTF8_MARK) ? UTF8_MARK.size() : 0;
+      anyContent = bytes.find_first_not_of(" \t\r\n", skipped) != std::string_view::npos;
+    }
+    const auto fault = scan.scan(bytes);
+    if (fault) parseFront(*fault);
+    return fault.has_value();
+  }
+
+  // Of the piece only what is before a fault, which decides if nothing in there does.
+  void parseFront(const Fault& fault) {
+    filled = fault.offset > fed
+                 ? static_cast<std::size_t>(std::min<std::uint64_t>(fault.offset - fed, filled))
+                 : 0;
+    parse(filled, true, true);
+    decide(fault.reason, fault.offset);
+  }
+
+  void finishPiece() {
+    if (inspectPiece()) return;
+    if (const auto fault = scan.finish()) return parseFront(*fault);
+    if (!anyContent) return;
+    parse(filled, true);
+  }
+
+  // `cut`: the document goes on, but not for expat.
+  void parse(std::size_t size, bool last, bool cut = false) {
+    const BudgetScope scope(budget);
+    const XML_Status status = XML_ParseBuffer(parser, static_cast<int>(size), last ? 1 : 0);
+    fed += size;
+    if (status == XML_STATUS_OK || reason) return;
+    const XML_Error error = XML_GetErrorCode(parser);
+    if (cut && isOfTheEnd(error)) return;
+    decide(reasonOf(error), here());
+  }
+
+  // ---- what expat says ----
+
+  [[nodiscard]] std::uint64_t here() const {
+    const XML_Index at = XML_GetCurrentByteIndex(parser);
+    return at < 0 ? 0 : static_cast<std::uint64_t>(at);
+  }
+
+  [[nodiscard]] Reason reasonOf(XML_Error error) const {
+    switch (error) {
+      case XML_ERROR_NO_MEMORY:
+      case XML_ERROR_AMPLIFICATION_LIMIT_BREACH:
+        return Reason::OUT_OF_MEMORY;
+      case XML_ERROR_NO_ELEMENTS:
+        return builder->elements() == 0 ? Reason::NO_ROOT : Reason::NOT_WELL_FORMED;
+      case XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
+        return tagFollows() ? Reason::SECOND_ROOT : Reason::NOT_WELL_FORMED;
+      case XML_ERROR_BAD_CHAR_REF:
+      case XML_ERROR_UNDEFINED_ENTITY:
+        return Reason::ILLEGAL_REFERENCE;
+      default:
+        return Reason::NOT_WELL_FORMED;
+    }
+  }
+
+  // Whether an element starts where expat stopped.
+  [[nodiscard]] bool tagFollows() const {
+    int at = 0;
+    int size = 0;
+    const char* context = XML_GetInputContext(parser, &at, &size);
+    if (context == nullptr || at < 0 || at + 1 >= size || context[at] != '<') return false;
+    return std::string_view("!?/").find(context[at + 1]) == std::string_view::npos;
+  }
+
+  void stop(Reason why) {
+    decide(why, here());
+    XML_StopParser(parser, XML_FALSE);
+  }
+
+  // Expat may call on after it was stopped; and no exception may pass through it.
+  template <class Act>
+  static void handle(void* self, Act&& act) {
+    auto& impl = *static_cast<Impl*>(self);
+    if (impl.reason) return;
+    Reason refused = Reason::NONE;
+    try {
+      refused = act(impl);
+    } catch (const std::bad_alloc&) {
+      refused = Reason::OUT_OF_MEMORY;
+    }
+    if (refused != Reason::NONE) impl.stop(refused);
+  }
+
+  static void XMLCALL onDeclaration(void* self, const char* version, const char* encoding, int) {
+    handle(self, [&](Impl&) {
+      if (version == nullptr || std::string_view(version) != "1.0") return Reason::XML_VERSION;
+      if (encoding != nullptr && !equalsIgnoringCase(encoding, "utf-8")) return Reason::ENCODING;
+      return Reason::NONE;
+    });
+  }
+
+  static void XMLCALL onDoctype(void* self, const char*, const char*, const char*, int) {
+    handle(self, [](Impl&) { return Reason::DOCTYPE; });
+  }
+
+  static void XMLCALL onNamespace(void* self, const char* prefix, const char* uri) {
+    handle(self, [&](Impl& impl) { return impl.builder->declareNamespace(prefix, uri); });
+  }
+
+  static void XMLCALL onStart(void* self, const char* name, const char** attributes) {
+    handle(self, [&](Impl& impl) { return impl.builder->startElement(name, attributes); });
+  }
+
+  static void XMLCALL onEnd(void* self, const char*) {
+    handle(self, [](Impl& impl) {
+      impl.builder->endElement();
+      return Reason::NONE;
+    });
+  }
+
+  static void XMLCALL onText(void* self, const char* text, int size) {
+    handle(self, [&](Impl& impl) {
+      impl.builder->text({text, static_cast<std::size_t>(size)});
+      return Reason::NONE;
+    });
+  }
+
+  JunitLimits limits;
+  Clock clock;
+  MemoryBudget budget;
+  std::optional<ReportBuilder> builder;
+  TextScan scan;
+  XML_Parser parser = nullptr;
+  std::chrono::nanoseconds spent{};
+
+  char* piece = nullptr;  // expat's buffer
+  std::size_t pieceSize = 0;
+  std::size_t filled = 0;
+  std::uint64_t fed = 0;  // bytes that expat has seen
+  std::uint64_t tokenStart = 0;
+  bool anyContent = false;
+
+  std::optional<Reason> reason;
+  std::uint64_t offset = 0;
+};
+
+JunitReader::JunitReader(const JunitLimits& limits, Clock clock)
+    : impl(std::make_unique<Impl>(limits, std::move(clock))) {}
+JunitReader::~JunitReader() = default;
+
+bool JunitReader::feed(std::span<const std::byte> bytes) {
+  return impl->feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+JunitReport JunitReader::finish() {
+  return impl->finish();
+}
+std::size_t JunitReader::peakMemory() const {
+  return impl->peakMemory();
+}
+
+ExpatFacts expatFacts() {
+  ExpatFacts facts{.version = XML_ExpatVersion()};
+  for (const XML_Feature* feature = XML_GetFeatureList(); feature->feature != XML_FEATURE_END;
+       ++feature) {
+    // By its name: the number is missing in the header of an expat that lacks the feature.
+    facts.allocationTracker |= std::string_view(feature->name) == "XML_AT_MAX_AMP";
+  }
+  return facts;
+}
+
+}  // namespace cordon::records

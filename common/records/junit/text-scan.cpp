@@ -1,0 +1,94 @@
+#include "common/records/junit/text-scan.h"
+
+#include <algorithm>
+
+#include "common/channel/text.h"
+
+namespace cordon::records {
+
+namespace {
+
+constexpr std::size_t BLOCK = 64;
+constexpr std::size_t LONGEST = 4;  // bytes of a character
+
+// Written without a branch, so that the compiler makes vectors of it: of most documents no other
+// byte is ever looked at singly.
+bool plain(const char* block) {
+  unsigned special = 0;
+  for (std::size_t i = 0; i < BLOCK; ++i) {
+    const auto byte = static_cast<unsigned char>(block[i]);
+    const auto control =
+        static_cast<unsigned>((byte < 0x20) & (byte != '\t') & (byte != '\n') & (byte != '\r'));
+    special |= control | static_cast<unsigned>(byte >= 0x80);
+  }
+  return special == 0;
+}
+
+// Bytes of the character at the front; 0 where there is none that is well-formed and complete.
+std::size_t characterLength(std::string_view text) {
+  if (static_cast<unsigned char>(text.front()) < 0x80) return 1;
+  return channel::sequenceLength(text);
+}
+
+// XML 1.0, production 2, of a well-formed character.
+bool legal(std::string_view character) {
+  const char first = character.front();
+  if (character.size() == 1) {
+    return static_cast<unsigned char>(first) >= 0x20 || first == '\t' || first == '\n' ||
+           first == '\r';
+  }
+  return character != "\xef\xbf\xbe" && character != "\xef\xbf\xbf";
+}
+
+}  // namespace
+
+std::optional<TextScan::Fault> TextScan::scan(std::string_view bytes) {
+  while (carriedSize > 0 && !bytes.empty()) {
+    carried[carriedSize++] = bytes.front();
+    bytes.remove_prefix(1);
+    const std::string_view sequence(carried.data(), carriedSize);
+    const std::size_t length = characterLength(sequence);
+    if (length == 0) {
+      if (carriedSize == LONGEST) return Fault{consumed, Reason::NOT_UTF8};
+      continue;
+    }
+    if (!legal(sequence)) return Fault{consumed, Reason::ILLEGAL_CHARACTER};
+    consumed += length;
+    carriedSize = 0;
+  }
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    if (bytes.size() - at >= BLOCK && plain(bytes.data() + at)) {
+      at += BLOCK;
+      continue;
+    }
+    const std::size_t end = std::min(at + BLOCK, bytes.size());
+    while (at < end) {
+      const std::string_view rest = bytes.substr(at, LONGEST);
+      const std::size_t length = characterLength(rest);
+      if (length == 0) {
+        if (rest.size() == LONGEST) return Fault{consumed + at, Reason::NOT_UTF8};
+        carriedSize = rest.copy(carried.data(), rest.size());
+        consumed += at;
+        return std::nullopt;
+      }
+      if (!legal(rest.substr(0, length))) return Fault{consumed + at, Reason::ILLEGAL_CHARACTER};
+      at += length;
+    }
+  }
+  consumed += at;
+  return std::nullopt;
+}
+
+std::optional<TextScan::Fault> TextScan::finish() const {
+  if (carriedSize == 0) return std::nullopt;
+  return Fault{consumed, Reason::NOT_UTF8};
+}
+
+std::string_view cutText(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
+}  // namespace cordon::records
