@@ -1,6 +1,7 @@
 // What a hostile guest may do, by name, each with the one verdict that it must get.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,9 @@ std::vector<Behaviour> framingBehaviours();
 std::vector<Behaviour> payloadBehaviours();
 // Legal messages that are lies.
 std::vector<Behaviour> conversationBehaviours();
+std::vector<Behaviour> allBehaviours();
+
+// The whole honest reply to what a driver asks under this id.
+std::string honestReply(Driver driver, const channel::Id& id);
 
 }  // namespace cordon::tests

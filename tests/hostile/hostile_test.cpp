@@ -17,13 +17,6 @@ static void PrintTo(const Behaviour& behaviour, std::ostream* out) {
 
 namespace {
 
-std::vector<Behaviour> allBehaviours() {
-  std::vector<Behaviour> all = framingBehaviours();
-  for (auto& one : payloadBehaviours()) all.push_back(std::move(one));
-  for (auto& one : conversationBehaviours()) all.push_back(std::move(one));
-  return all;
-}
-
 std::string drive(VirtualClient& host, Driver driver) {
   switch (driver) {
     case Driver::PING:
@@ -76,23 +69,7 @@ class EarlyEof : public testing::TestWithParam<std::pair<const char*, Driver>> {
 
 TEST_P(EarlyEof, AtEveryByteIsLoss) {
   const Driver driver = GetParam().second;
-  const auto reply = [&](const channel::Id& id) {
-    switch (driver) {
-      case Driver::PING:
-        return pong(id);
-      case Driver::EXEC:
-        return result(id, "abc", "de");
-      case Driver::READ:
-        return file(id, "abc");
-      case Driver::WRITE:
-        return ok(id);
-      case Driver::POLL:
-        return result(VirtualClient::TARGET, "abc", "de");
-      case Driver::DIAG:
-        break;
-    }
-    return wire(id, channel::DiagResult{});
-  };
+  const auto reply = [&](const channel::Id& id) { return honestReply(driver, id); };
   const std::size_t whole = reply(idOf(1)).size();
   const std::string verdict = driver == Driver::EXEC ? "loss reply-lost x4" : "loss reply-lost x3";
   for (std::size_t cut = 0; cut < whole; ++cut) {

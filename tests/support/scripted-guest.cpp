@@ -61,8 +61,8 @@ Script honestBut(Script script, channel::Id session) {
   };
 }
 
-ScriptedGuest::ScriptedGuest(kj::Timer& clock, Script what, DialScript dials)
-    : timer(clock), script(std::move(what)), dial(std::move(dials)), tasks(*this) {}
+ScriptedGuest::ScriptedGuest(kj::Timer& clock, Script what, DialScript dials, unsigned hurry)
+    : timer(clock), script(std::move(what)), dial(std::move(dials)), haste(hurry), tasks(*this) {}
 
 kj::Promise<parser::Transport::Connection> ScriptedGuest::connect() {
   const unsigned number = ++dialCount;
@@ -73,13 +73,19 @@ kj::Promise<parser::Transport::Connection> ScriptedGuest::connect() {
   if (const auto* tamper = std::get_if<parser::Tamper>(&outcome)) return Connection(*tamper);
 
   auto pipe = kj::newTwoWayPipe();
+  const auto* deaf = std::get_if<DialIsDeaf>(&outcome);
+  serve(kj::mv(pipe.ends[1]), deaf != nullptr ? std::optional(deaf->saying) : std::nullopt);
+  return Connection(kj::mv(pipe.ends[0]));
+}
+
+void ScriptedGuest::serve(kj::Own<kj::AsyncIoStream> stream, std::optional<Saying> deaf) {
   auto peer = kj::heap<Peer>();
   Peer& guest = *peer;
-  guest.stream = kj::mv(pipe.ends[1]);
+  guest.stream = kj::mv(stream);
   const unsigned connection = ++connections;
   kj::Promise<void> life = kj::READY_NOW;
-  if (const auto* deaf = std::get_if<DialIsDeaf>(&outcome)) {
-    guest.saying = deaf->saying;
+  if (deaf) {
+    guest.saying = std::move(*deaf);
     life = say(guest, guest.saying, 0);
   } else {
     life = guest.hear().then([this, &guest, connection](bool whole) -> kj::Promise<void> {
@@ -91,7 +97,6 @@ kj::Promise<parser::Transport::Connection> ScriptedGuest::connect() {
   }
   ++openConnections;
   tasks.add(life.attach(kj::mv(peer), kj::defer([this]() { --openConnections; })));
-  return Connection(kj::mv(pipe.ends[0]));
 }
 
 kj::Promise<void> ScriptedGuest::say(Peer& peer, const Saying& saying, std::size_t index) {
@@ -101,7 +106,7 @@ kj::Promise<void> ScriptedGuest::say(Peer& peer, const Saying& saying, std::size
     return peer.stream->whenWriteDisconnected();
   }
   const Saying::Part& part = saying.parts[index];
-  return timer.afterDelay(part.after)
+  return timer.afterDelay(part.after / haste)
       .exclusiveJoin(peer.stream->whenWriteDisconnected())
       .then([&peer, &part]() { return peer.stream->write(part.bytes.data(), part.bytes.size()); })
       .then([this, &peer, &saying, index]() { return say(peer, saying, index + 1); });

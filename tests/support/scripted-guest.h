@@ -56,9 +56,13 @@ using DialScript = std::function<Dial(unsigned)>;
 
 class ScriptedGuest final : public parser::Transport, private kj::TaskSet::ErrorHandler {
  public:
-  ScriptedGuest(kj::Timer& timer, Script script, DialScript dial = nullptr);
+  // What a script waits, it waits 1/haste of: for guests in real time.
+  ScriptedGuest(kj::Timer& timer, Script script, DialScript dial = nullptr, unsigned haste = 1);
 
   kj::Promise<Connection> connect() override;
+  // Plays the script on a stream that somebody else brought, its handshake being over; deaf: says
+  // this instead and never reads.
+  void serve(kj::Own<kj::AsyncIoStream> stream, std::optional<Saying> deaf = std::nullopt);
 
   // Every request that was heard whole, in order.
   [[nodiscard]] const std::vector<Heard>& heard() const { return log; }
@@ -76,6 +80,7 @@ class ScriptedGuest final : public parser::Transport, private kj::TaskSet::Error
   kj::Timer& timer;
   Script script;
   DialScript dial;
+  const unsigned haste;
   std::vector<Heard> log;
   unsigned dialCount = 0;
   unsigned connections = 0;
