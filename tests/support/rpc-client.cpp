@@ -148,8 +148,9 @@ channel::DiagLevel levelOf(protocols::DiagResult::Level level) {
 
 }  // namespace
 
-RpcClient::RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest)
-    : io(context), parserClient(nullptr), channel(nullptr) {
+RpcClient::RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest,
+                     std::function<unsigned()> connections)
+    : io(context), count(std::move(connections)), parserClient(nullptr), channel(nullptr) {
   auto address =
       io.provider->getNetwork().parseAddress(kj::str("unix:", parserPath)).wait(io.waitScope);
   peer = kj::heap<ipc::RpcPeer>(address->connect().wait(io.waitScope), ipc::RpcPeer::Side::CLIENT,
@@ -160,6 +161,11 @@ RpcClient::RpcClient(kj::AsyncIoContext& context, const std::string& parserPath,
   request.getGuest().setCid(guest.cid);
   request.getGuest().setUid(guest.uid);
   channel = request.send().wait(io.waitScope).getChannel();
+}
+
+std::optional<unsigned> RpcClient::exchanges() {
+  if (!count) return std::nullopt;
+  return count();
 }
 
 capnp::Response<protocols::Parser::DescribeResults> RpcClient::describe() {

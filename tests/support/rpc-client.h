@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <kj/async-io.h>
@@ -24,8 +25,10 @@ struct GuestAddress {
 class RpcClient final : public ConformanceClient {
  public:
   // parserPath: where the parser listens. Fails with a KJ exception where nothing does. The
-  // context, which must outlive the client, is the calling thread's.
-  RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest);
+  // context, which must outlive the client, is the calling thread's. connections: made to the guest
+  // so far, told by whoever stands in front of it; the parser does not tell.
+  RpcClient(kj::AsyncIoContext& context, const std::string& parserPath, GuestAddress guest,
+            std::function<unsigned()> connections = nullptr);
   ~RpcClient() noexcept override = default;
 
   parser::Outcome<parser::Pong> ping() override;
@@ -39,6 +42,7 @@ class RpcClient final : public ConformanceClient {
                                              const std::string& content) override;
   parser::Outcome<parser::Polled> poll(const channel::Id& target) override;
   parser::Outcome<parser::DiagReport> diag(std::int64_t maxEntries) override;
+  std::optional<unsigned> exchanges() override;
 
   parser::Outcome<parser::Pong> pinSession();
   // Pings until the guest answers or `limit` is over; the last outcome.
@@ -48,6 +52,7 @@ class RpcClient final : public ConformanceClient {
 
  private:
   kj::AsyncIoContext& io;
+  std::function<unsigned()> count;
   parser::KernelIdSource ids;
   kj::Own<ipc::RpcPeer> peer;
   kj::Promise<void> watching = nullptr;
