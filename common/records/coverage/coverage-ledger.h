@@ -27,7 +27,7 @@
 // or, whatever the question:
 //   TORN_TAIL              the file's last line was cut off, and the source had not said `final`
 // A window intersects a question that it shares time with; an empty one, that it lies in or
-// touches.
+// touches; an inverted one, none but the one for all records.
 //
 // Gaps (HOLE, BEYOND_RECORDS, STARTED_LATE) are exact and in the order of time; neighbours of one
 // reason are one gap. `dropped` (which stops at 2^64-1) and `restarts` count the records that

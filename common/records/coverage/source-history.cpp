@@ -8,12 +8,13 @@
 namespace cordon::records {
 namespace {
 
-// An empty window holds no time, but what its record says happened next to it.
+// An empty window holds no time, but what its record says happened next to it. An inverted one is
+// nowhere.
 bool intersects(const Window& window, const std::optional<Window>& asked) {
   if (!asked) return true;
   if (window.fromMs == window.toMs)
     return asked->fromMs <= window.fromMs && window.toMs <= asked->toMs;
-  return window.fromMs < asked->toMs && asked->fromMs < window.toMs;
+  return window.fromMs < window.toMs && window.fromMs < asked->toMs && asked->fromMs < window.toMs;
 }
 
 std::uint64_t addUpTo(std::uint64_t sum, std::int64_t more) {

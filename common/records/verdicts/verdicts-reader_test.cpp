@@ -10,8 +10,6 @@
 namespace cordon::records {
 namespace {
 
-using testing::bytesOf;
-
 constexpr std::string_view RUN = "00112233445566778899aabbccddeeff";
 
 std::string jsonOf(const VerdictsReport& report) {
