@@ -33,6 +33,15 @@ bool hasControl(std::string_view text) {
   return false;
 }
 
+// Whether bytes may follow with which `tail` is one character.
+bool isBegun(std::string_view tail) {
+  // Of the second bytes that a first one allows, either the lowest or the highest of all is one.
+  for (const char next : {'\x80', '\xbf'}) {
+    if (channel::sequenceLength(std::string(tail).append(3, next)) > tail.size()) return true;
+  }
+  return false;
+}
+
 struct Forbidden {
   std::size_t at = 0;
   Reason reason = Reason::NONE;
@@ -42,12 +51,15 @@ struct Forbidden {
 // skip a byte-order mark, take NUL for the end, and has no objection to CR, DEL or C1. Whether a
 // character stands inside a string is right up to the first fault of grammar, which the parser
 // finds.
-Forbidden firstForbidden(std::string_view line) {
+Forbidden firstForbidden(std::string_view line, bool isCut) {
   if (line.starts_with(BOM)) return {0, Reason::BYTE_ORDER_MARK};
   bool inString = false;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t length = channel::sequenceLength(line.substr(at));
-    if (length == 0) return {at, Reason::NOT_UTF8};
+    if (length == 0) {
+      if (isCut && isBegun(line.substr(at))) break;
+      return {at, Reason::NOT_UTF8};
+    }
     switch (line[at]) {
       case '\0':
         return {at, Reason::NUL_BYTE};
@@ -65,7 +77,7 @@ Forbidden firstForbidden(std::string_view line) {
     }
     at += length;
   }
-  return {line.size(), Reason::NONE};
+  return {line.size(), isCut ? Reason::LINE_TOO_LONG : Reason::NONE};
 }
 
 // nlohmann's SAX interface; its names are the library's, and returning false ends the parse. After
@@ -227,8 +239,7 @@ class Filler {
 }  // namespace
 
 Reason readLine(std::string_view line, bool isCut, std::span<const Field> table, void* to) {
-  Forbidden forbidden = firstForbidden(line);
-  if (forbidden.reason == Reason::NONE && isCut) forbidden.reason = Reason::LINE_TOO_LONG;
+  const Forbidden forbidden = firstForbidden(line, isCut);
   const std::string_view seen = line.substr(0, forbidden.at);
   Filler filler(table, to);
   const bool isWhole = Json::sax_parse(seen.begin(), seen.end(), &filler);
