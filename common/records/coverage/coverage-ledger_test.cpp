@@ -19,8 +19,15 @@ using Records = std::vector<Watermark>;
 using MaybeWindow = std::optional<Window>;
 
 Watermark mark(std::int64_t seq, Window window, std::string_view source = "edr") {
-  return {.source = std::string(source), .epoch = 1, .seq = seq, .window = window,
-          .events = 0, .bytes = 0, .dropped = 0, .backlog = 0, .aliveSinceMs = -1000};
+  return {.source = std::string(source),
+          .epoch = 1,
+          .seq = seq,
+          .window = window,
+          .events = 0,
+          .bytes = 0,
+          .dropped = 0,
+          .backlog = 0,
+          .aliveSinceMs = -1000};
 }
 
 // Schedules of one source over some 30 ms. Most steps are honest; `faults` of 100 are not.
@@ -109,7 +116,8 @@ std::string show(const Records& records, const MaybeWindow& asked) {
            std::to_string(r.dropped) + " alive " + std::to_string(r.aliveSinceMs) +
            (r.final ? " final" : "");
   }
-  if (asked) out += "\n  asked " + std::to_string(asked->fromMs) + "," + std::to_string(asked->toMs);
+  if (asked)
+    out += "\n  asked " + std::to_string(asked->fromMs) + "," + std::to_string(asked->toMs);
   return out;
 }
 
@@ -312,8 +320,7 @@ TEST(Coverage, GapsOfAllSourcesStopAtOneBound) {
 
 TEST(Coverage, AFullListStillTellsOfOtherGaps) {
   Records records = holes(static_cast<std::int64_t>(MAX_GAPS), "a");
-  const CoverageReport report =
-      judgeCoverage(records, Window{0, records.back().window.toMs + 1});
+  const CoverageReport report = judgeCoverage(records, Window{0, records.back().window.toMs + 1});
   EXPECT_TRUE(report.truncated);
   EXPECT_TRUE(report.findings.has(Finding::HOLE));
   EXPECT_TRUE(report.findings.has(Finding::BEYOND_RECORDS));

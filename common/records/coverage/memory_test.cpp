@@ -53,10 +53,9 @@ bool readsWorst(const std::function<std::uint64_t(std::uint64_t)>& placeOf, Cove
 }
 
 TEST(LongestFiles, OfWatermarksInOrder) {
-  EXPECT_LE(peakKib([] {
-              return readsWorst([](std::uint64_t i) { return i; }, Coverage::INCOMPLETE);
-            }),
-            MAX_COVERAGE_KIB);
+  EXPECT_LE(
+      peakKib([] { return readsWorst([](std::uint64_t i) { return i; }, Coverage::INCOMPLETE); }),
+      MAX_COVERAGE_KIB);
 }
 
 TEST(LongestFiles, OfWatermarksFromTheLastToTheFirst) {
@@ -69,11 +68,10 @@ TEST(LongestFiles, OfWatermarksFromTheLastToTheFirst) {
 
 TEST(LongestFiles, OfVerdicts) {
   const auto lineOf = [](std::uint64_t seq) {
-    return fmt::format(
-        R"({{"v":1,"run":"00112233445566778899aabbccddeeff","seq":{},"check":"c{}",)"
-        R"("outcome":"pass","observed_ms":1,"tier":"T3","detail":"{:0>1000}"}})"
-        "\n",
-        seq, seq, seq);
+    return fmt::format(R"({{"v":1,"run":"00112233445566778899aabbccddeeff","seq":{},"check":"c{}",)"
+                       R"("outcome":"pass","observed_ms":1,"tier":"T3","detail":"{:0>1000}"}})"
+                       "\n",
+                       seq, seq, seq);
   };
   EXPECT_LE(peakKib([&] {
               VerdictsReader reader;
@@ -86,23 +84,23 @@ TEST(LongestFiles, OfVerdicts) {
 }
 
 TEST(LongestFiles, HaveSoManyLinesAndNoMore) {
-  EXPECT_LE(
-      peakKib([] {
-        WatermarksReader reader([](const Watermark&) { return Reason::NONE; });
-        const std::string line = worstMark(1, 1);
-        for (std::uint64_t i = 0; i < MAX_LINES; ++i) reader.feed(testing::bytesOf(line));
-        LinesEnd end = reader.end();
-        if (end.status != Status::OK || end.records != MAX_LINES || end.tornTail) return false;
-        // One more line is none until it ends.
-        reader.feed(testing::bytesOf(line.substr(0, 5)));
-        end = reader.end();
-        if (end.status != Status::OK || !end.tornTail) return false;
-        reader.feed(testing::bytesOf(line.substr(5)));
-        end = reader.end();
-        return end.status == Status::REFUSED && end.reason == Reason::TOO_MANY_LINES &&
-               end.line == MAX_LINES + 1;
-      }),
-      MAX_VERDICTS_KIB);
+  EXPECT_LE(peakKib([] {
+              WatermarksReader reader([](const Watermark&) { return Reason::NONE; });
+              const std::string line = worstMark(1, 1);
+              for (std::uint64_t i = 0; i < MAX_LINES; ++i) reader.feed(testing::bytesOf(line));
+              LinesEnd end = reader.end();
+              if (end.status != Status::OK || end.records != MAX_LINES || end.tornTail)
+                return false;
+              // One more line is none until it ends.
+              reader.feed(testing::bytesOf(line.substr(0, 5)));
+              end = reader.end();
+              if (end.status != Status::OK || !end.tornTail) return false;
+              reader.feed(testing::bytesOf(line.substr(5)));
+              end = reader.end();
+              return end.status == Status::REFUSED && end.reason == Reason::TOO_MANY_LINES &&
+                     end.line == MAX_LINES + 1;
+            }),
+            MAX_VERDICTS_KIB);
 }
 
 }  // namespace

@@ -172,8 +172,11 @@ class Filler {
   }
   bool parse_error(std::size_t position, const std::string& token, const Json::exception& error) {
     constexpr int NUMBER_OVERFLOW = 406;
-    if (error.id == NUMBER_OVERFLOW) return broken(reasonOfNumber(token));
-    faultAt = position;
+    if (error.id == NUMBER_OVERFLOW) {
+      broken(reasonOfNumber(token));
+    } else {
+      faultAt = position;
+    }
     return false;
   }
 
@@ -201,7 +204,8 @@ class Filler {
   }
   // This is not JSON as we take it.
   bool broken(Reason reason) {
-    if (!isOutside()) violation = reason;
+    if (isOutside()) return true;
+    violation = reason;
     return false;
   }
   bool tooDeep() {

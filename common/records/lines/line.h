@@ -15,7 +15,7 @@ namespace cordon::records {
 // The first violation in byte order decides. A character stands at its first byte; a value is
 // judged at its end, an object or a list of the wrong type at its bracket, a missing key at the
 // brace that closes the object. One exception: TOO_DEEP decides for its line even after a violation
-// of the schema, since no table nests and it could never be told otherwise.
+// of the schema, as far as the line is JSON: no table nests, so it could never be told otherwise.
 //
 // Beyond JSON itself: integers within ±MAX_LINE_INTEGER and no other numbers ("-0" is 0), no key
 // twice in an object, whatever its spelling, no NUL in any spelling, no CR. TAB and space may stand

@@ -24,9 +24,9 @@ struct Thing {
 
 constexpr Field INNER[] = {
     {.name = "x", .controls = true, .text = asText<Thing>([](Thing& to, std::string& value) {
-       to.inner = value;
-       return value != "never";
-     })},
+                                      to.inner = value;
+                                      return value != "never";
+                                    })},
 };
 constexpr Field TABLE[] = {
     {.name = "t",
@@ -37,15 +37,13 @@ constexpr Field TABLE[] = {
        return true;
      })},
     {.name = "n", .integer = asInteger<Thing>([](Thing& to, std::int64_t value) {
-       to.number = value;
-       return value != 13;
-     })},
-    {.name = "f",
-     .required = false,
-     .flag = asFlag<Thing>([](Thing& to, bool value) {
-       to.flag = value;
-       return true;
-     })},
+                    to.number = value;
+                    return value != 13;
+                  })},
+    {.name = "f", .required = false, .flag = asFlag<Thing>([](Thing& to, bool value) {
+                                       to.flag = value;
+                                       return true;
+                                     })},
     {.name = "l",
      .required = false,
      .elements = 2,
@@ -53,13 +51,10 @@ constexpr Field TABLE[] = {
        to.pair.at(index) = value;
        return value != 13;
      })},
-    {.name = "o",
-     .required = false,
-     .members = INNER,
-     .open = asObject<Thing>([](Thing& to) {
-       to.inner.emplace();
-       return true;
-     })},
+    {.name = "o", .required = false, .members = INNER, .open = asObject<Thing>([](Thing& to) {
+                                                         to.inner.emplace();
+                                                         return true;
+                                                       })},
 };
 
 Reason read(std::string_view line, bool isCut = false) {
@@ -204,8 +199,9 @@ TEST(Line, DepthDecidesWhateverCameBefore) {
   for (int i = 0; i < 17; ++i) objects += R"({"n":)";
   EXPECT_EQ(read(objects), Reason::TOO_DEEP);
   // Many in a row are not deep.
-  EXPECT_EQ(read("[" + std::string(1000, ' ') + "[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]"),
-            Reason::WRONG_TYPE);
+  EXPECT_EQ(
+      read("[" + std::string(1000, ' ') + "[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]"),
+      Reason::WRONG_TYPE);
   // What broke the grammar before is the first.
   EXPECT_EQ(read(R"({"n":x)" + nested('[', ']', 17)), Reason::NOT_JSON);
   EXPECT_EQ(read(R"({"n":1,"n":)" + nested('[', ']', 17)), Reason::DUPLICATE_KEY);
@@ -226,10 +222,9 @@ TEST(Line, ACutOneIsTooLongUnlessItWasBadBefore) {
 }
 
 TEST(Line, EveryReasonHasItsStatus) {
-  for (const Reason reason :
-       {Reason::NOT_JSON, Reason::BYTE_ORDER_MARK, Reason::NUL_BYTE, Reason::CARRIAGE_RETURN,
-        Reason::NOT_UTF8, Reason::DUPLICATE_KEY, Reason::NOT_INTEGER, Reason::INTEGER_RANGE,
-        Reason::TOO_DEEP}) {
+  for (const Reason reason : {Reason::NOT_JSON, Reason::BYTE_ORDER_MARK, Reason::NUL_BYTE,
+                              Reason::CARRIAGE_RETURN, Reason::NOT_UTF8, Reason::DUPLICATE_KEY,
+                              Reason::NOT_INTEGER, Reason::INTEGER_RANGE, Reason::TOO_DEEP}) {
     EXPECT_EQ(statusOf(reason), Status::UNPARSABLE) << nameOf(reason);
   }
   for (const Reason reason :
