@@ -21,11 +21,11 @@ int fail(const std::string& text) {
 
 // A standard stream that is closed would become the next file that we open.
 bool holdStandardStreams() {
-  for (;;) {
-    const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    if (fd > STDERR_FILENO) return ::close(fd) == 0;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // The lowest number that is free: those below are open by now.
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY | O_CLOEXEC) != fd) return false;
   }
+  return true;
 }
 
 int parse(CLI::App& app, Run& run, int argc, char** argv) {

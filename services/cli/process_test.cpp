@@ -1,13 +1,16 @@
 // The CLI as a process, with a reader beside it that does what a test wants: what it is born with,
 // and what becomes of a reader that is lost or lies. Root only.
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <map>
 #include <string>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -323,6 +326,60 @@ TEST_F(ScriptedReader, IsNotGreenWhereThereIsNoOutput) {
   const CliResult result = run("honest", caller);
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.err, "cordon: cannot write: Bad file descriptor\n");
+}
+
+template <int LIMIT>
+void limitDescriptors() {
+  const rlimit limit{LIMIT, LIMIT};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(97);
+}
+
+TEST_F(ScriptedReader, GivesItsObjectWhereDescriptorsAreShort) {
+  // One more each time: each step on the way is the one that fails.
+  void (*const limits[])() = {limitDescriptors<4>,  limitDescriptors<5>,  limitDescriptors<6>,
+                              limitDescriptors<7>,  limitDescriptors<8>,  limitDescriptors<9>,
+                              limitDescriptors<10>, limitDescriptors<11>, limitDescriptors<12>,
+                              limitDescriptors<13>, limitDescriptors<14>, limitDescriptors<15>,
+                              limitDescriptors<16>};
+  for (const auto limit : limits) {
+    Caller caller;
+    caller.beginning = limit;
+    const CliResult result = run("honest", caller);
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_EQ(result.code, json["green"] == true ? 0 : 1);
+    if (result.code != 0) {
+      EXPECT_EQ(json["status"], "refused");
+    }
+  }
+}
+
+int terminalOfTest = -1;
+
+// What the CLI writes where its standard output is a terminal.
+std::string onTerminal(const Installation& place, const std::string& file,
+                       const std::map<std::string, std::string>& environment) {
+  const int master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_EQ(::grantpt(master), 0);
+  EXPECT_EQ(::unlockpt(master), 0);
+  terminalOfTest = ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  Caller caller;
+  caller.environment = environment;
+  caller.beginning = []() { ::dup2(terminalOfTest, STDOUT_FILENO); };
+  EXPECT_EQ(runCli(place.cli(), {"read", "junit", file}, caller).code, 0);
+  char text[4096];
+  const ssize_t size = ::read(master, text, sizeof(text));
+  ::close(terminalOfTest);
+  ::close(master);
+  return std::string(text, size < 0 ? 0 : static_cast<std::size_t>(size));
+}
+
+TEST_F(ScriptedReader, IsShownInColourOnATerminalAlone) {
+  const std::string file = place.write("script", "honest");
+  const std::string colour = "\x1b[32mgreen\x1b[0m";
+  EXPECT_THAT(onTerminal(place, file, {}), HasSubstr(colour));
+  EXPECT_THAT(onTerminal(place, file, {{"NO_COLOR", ""}}), HasSubstr(colour));
+  EXPECT_THAT(onTerminal(place, file, {{"NO_COLOR", "1"}}), HasSubstr(": JUnit report: green"));
+  EXPECT_THAT(runCli(place.cli(), {"read", "junit", file}).out, HasSubstr("JUnit report: green"));
 }
 
 TEST_F(ScriptedReader, SaysUsageWithoutJson) {

@@ -17,6 +17,8 @@ DEPENDS = re.compile(r"\b(cordon-[a-z0-9-]+)\b")
 SERVICES = {"parser", "collector", "driver", "helper", "vsock", "guest", "sink", "cli"}
 TEXT_PARSERS = re.compile(
     r"^(nlohmann/|simdjson|yaml-cpp/|expat|re2/|rapidjson|libxml|pugixml|tinyxml|json/|jansson)")
+# What the CLI may know of records: types and names. What reads a file is the parser's.
+RECORD_TYPES = {f"common/records/{name}.h" for name in ("report", "junit/junit", "verdicts/verdicts", "coverage/coverage")}
 # Homes of guests (agent, postgres) are the product's; anybody else's is a developer's machine.
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!agent\b|postgres\b|[<$*{])\w|Users/\w)")
 COLUMNS = 100  # of C++; a raw string is as long as what it quotes
@@ -69,6 +71,8 @@ def check_includes(tree, path):
         if service == "driver" and (target.startswith("common/channel/") or target.startswith("common/records/")):
             tree.report(path, number, "driver-reads-raw",
                         f"the driver sees results of {target} only through protocols/")
+        if service == "cli" and target.startswith("common/records/") and target not in RECORD_TYPES:
+            tree.report(path, number, "cli-reads-raw", f"the CLI asks a sandboxed parser; it may not link {target}")
         if service == "helper" and TEXT_PARSERS.match(target):
             tree.report(path, number, "helper-parses-text", f"the helper links no parser of a text format: {target}")
         if service == "guest" and head[0] in ("common", "protocols", "policy") and not target.startswith(

@@ -16,6 +16,7 @@ CASES = [
     ("deploy-includes-service", "deploy/client/a.cpp", '#include "services/parser/b.h"\n', '#include "common/ipc/b.h"\n'),
     ("driver-reads-raw", "services/driver/a.cpp", '#include "common/channel/decoder.h"\n', '#include "protocols/parser.capnp.h"\n'),
     ("driver-reads-raw", "services/driver/a.cpp", '#include "common/records/junit.h"\n', '#include "common/ipc/b.h"\n'),
+    ("cli-reads-raw", "services/cli/a.cpp", '#include "common/records/junit/reader.h"\n', '#include "common/records/junit/junit.h"\n'),
     ("helper-parses-text", "services/helper/a.cpp", "#include <nlohmann/json.hpp>\n", "#include <string>\n"),
     ("helper-parses-text", "services/helper/launch/a.cpp", "#include <yaml-cpp/yaml.h>\n", "#include <vector>\n"),
     ("guest-links-more", "services/guest/a.cpp", '#include "common/log/log.h"\n', '#include "common/channel/message.h"\n'),

@@ -71,6 +71,12 @@ Conversation::Conversation(kj::AutoCloseFd socket, kj::Duration time)
 
 Conversation::~Conversation() noexcept(false) = default;
 
+template <typename Results>
+capnp::Response<Results> Conversation::await(capnp::RemotePromise<Results> call) {
+  kj::Promise<capnp::Response<Results>> response = kj::mv(call);
+  return peer->within(patience, kj::mv(response)).wait(io.waitScope);
+}
+
 // `question` calls and turns the response into an answer: reading a hostile message may throw.
 template <typename Report, typename Ask>
 Answer<Report> Conversation::ask(Ask&& question) {

@@ -42,6 +42,8 @@ class Conversation {
  private:
   template <typename Report, typename Ask>
   Answer<Report> ask(Ask&& question);
+  template <typename Results>
+  capnp::Response<Results> await(capnp::RemotePromise<Results> call);
 
   kj::AsyncIoContext io;
   kj::Duration patience;

@@ -247,7 +247,8 @@ std::string toText(const std::string& path, const records::CoverageReport& repor
     if (lines >= MAX_LISTED) break;
     ++lines;
     ++sources;
-    std::string text = shown(source->source) + ": " + std::string(nameOf(source->answer));
+    std::string text = source->source.empty() ? "(nameless)" : shown(source->source);
+    text += ": " + std::string(nameOf(source->answer));
     const std::string counts =
         enumerate({{source->dropped, "dropped"}, {source->restarts, "restarts"}});
     if (!counts.empty()) text += ", " + counts;

@@ -15,7 +15,6 @@ namespace {
 
 using records::CaseOutcome;
 using records::Coverage;
-using records::Reason;
 using records::Status;
 using records::VerdictOutcome;
 
@@ -301,7 +300,7 @@ std::variant<records::SourceCoverage, Breach> takeSource(
     protocols::CoverageReport::Source::Reader from, std::size_t& room) {
   records::SourceCoverage result;
   auto name = textFrom(from.getSource(), protocols::MAX_SOURCE_NAME);
-  if (!name || name->empty()) return Breach{"the name of a source"};
+  if (!name) return Breach{"the name of a source"};
   result.source = std::move(*name);
   const auto answer = codeFrom(from.getAnswer(), Coverage::CONTRADICTORY);
   if (!answer) return Breach{"the answer of a source"};

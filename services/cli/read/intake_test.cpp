@@ -11,8 +11,6 @@
 namespace cordon::cli {
 namespace {
 
-using records::Finding;
-using records::Reason;
 using records::Status;
 
 capnp::Data::Reader data(const std::string& text) {
@@ -395,7 +393,7 @@ TEST(CoverageIntake, BoundsSources) {
   };
   EXPECT_EQ(named(std::string(256, 's')), "taken");
   EXPECT_EQ(named(std::string(257, 's')), "the name of a source");
-  EXPECT_EQ(named(""), "the name of a source");
+  EXPECT_EQ(named(""), "taken");
   EXPECT_EQ(named("\xff"), "the name of a source");
   EXPECT_EQ(verdictOnCoverage([](Report report) { report.initSources(1025); }), "too many sources");
   EXPECT_EQ(verdictOnCoverage([](Report report) { report.initSources(0); }),

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <system_error>
 #include <unistd.h>
 #include <variant>
+
+#include <kj/exception.h>
 
 #include "common/log/visible.h"
 #include "services/cli/read/conversation.h"
@@ -104,7 +107,7 @@ void explainLoss(const NoAnswer& missing, const ReaderEnd& end, const std::strin
 }
 
 template <typename Kind>
-typename Kind::Report askReader(kj::AutoCloseFd file, const ReadOptions& options) {
+typename Kind::Report askParser(kj::AutoCloseFd file, const ReadOptions& options) {
   using Report = typename Kind::Report;
   const std::string parser = findParser();
   if (parser.empty()) {
@@ -128,6 +131,19 @@ typename Kind::Report askReader(kj::AutoCloseFd file, const ReadOptions& options
   explainLoss(missing, end, process.log());
   const bool isLate = end.outOfTime || missing.why == NoAnswer::Why::SILENT;
   return unread<Report>(Status::REFUSED, isLate ? Reason::OUT_OF_TIME : Reason::READER_LOST);
+}
+
+// Whatever fails here is told, and is no reason to say nothing.
+template <typename Kind>
+typename Kind::Report askReader(kj::AutoCloseFd file, const ReadOptions& options) {
+  try {
+    return askParser<Kind>(kj::mv(file), options);
+  } catch (const kj::Exception& error) {
+    explain(log::visible(error.getDescription().cStr()));
+  } catch (const std::exception& error) {
+    explain(log::visible(error.what()));
+  }
+  return unread<typename Kind::Report>(Status::REFUSED, Reason::READER_LOST);
 }
 
 bool wantsColour() {
