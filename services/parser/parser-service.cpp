@@ -11,6 +11,7 @@
 #include "common/ipc/error.h"
 #include "services/parser/guest-channel.h"
 #include "services/parser/parser-state.h"
+#include "services/parser/record-results.h"
 #include "services/parser/requests.h"
 
 namespace cordon::parser {
@@ -30,6 +31,7 @@ class ParserServer final : public protocols::Parser::Server {
     to.setRole("channel");
     to.setPolicy(facts.policy.c_str());
     to.setPolicySha256(kj::arrayPtr(facts.policySha256.data(), facts.policySha256.size()));
+    writeReaderFacts(to.initReader());
     return kj::READY_NOW;
   }
 

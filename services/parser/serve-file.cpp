@@ -49,6 +49,7 @@ int serveFile(const ReadOptions& options, const FileBootstrap& bootstrap) {
     InputFile file = takeFile(options.fileFd, log);
     Endpoint endpoint = openSocket(ServeFd{options.rpcFd}, log);
     auto io = kj::setupAsyncIo();
+    io.waitScope.setBusyPollInterval(TURNS_BETWEEN_POLLS);
     enterSandbox({.policy = POLICY,
                   .limits = {.openFiles = MAX_OPEN_FILES,
                              .addressSpace = MAX_ADDRESS_SPACE,

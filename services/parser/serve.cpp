@@ -80,6 +80,7 @@ int serve(const ServeOptions& options, const Bootstrap& bootstrap) {
     refuseLogInFile(log);
     Endpoint endpoint = openSocket(options.listening, log);
     auto io = kj::setupAsyncIo();
+    io.waitScope.setBusyPollInterval(TURNS_BETWEEN_POLLS);
     enterSandbox({.policy = POLICY,
                   .limits = {.openFiles = MAX_OPEN_FILES, .addressSpace = MAX_ADDRESS_SPACE},
                   .statusFd = std::nullopt},

@@ -12,6 +12,10 @@
 
 namespace cordon::parser {
 
+// A reading gives way to the event loop after each piece, and the loop looks at its connections
+// after so many turns: without a number it would only when nothing is left to do.
+inline constexpr kj::uint TURNS_BETWEEN_POLLS = 16;
+
 // The sandbox lets no file grow: the first line after it would kill the parser (SIGXFSZ) and not be
 // seen.
 void refuseLogInFile(const log::Log& log);

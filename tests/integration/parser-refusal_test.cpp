@@ -21,7 +21,6 @@ namespace {
 using sandbox::testing::becomeNewborn;
 using sandbox::testing::Birth;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr Birth GOOD{.keepsCapabilities = false, .keepsBounding = false};
 

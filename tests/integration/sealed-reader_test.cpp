@@ -1,6 +1,6 @@
 // Role read as it is shipped, under its policy, over a file that it was handed.
 #include <array>
-#include <csignal>
+#include <cstdio>
 #include <fcntl.h>
 #include <string>
 #include <sys/stat.h>
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/sandbox/sandbox.h"
+#include "services/parser/testing/list-sinks.h"
 #include "tests/integration/sealed-parser.h"
 #include "tests/support/temporary-directory.h"
 
@@ -68,6 +69,67 @@ TEST_F(SealedReaderTest, IsConfinedAsEveryService) {
     EXPECT_THAT(reader.process().limit("Max address space"),
                 MatchesRegex("268435456 +268435456 +bytes *"));
   }
+}
+
+// Each reader, under the policy: a call that it does not name would be the end.
+TEST_F(SealedReaderTest, ReadsJunitWithAListThatNeedsManyMessages) {
+  std::string content = "<testsuite name='s'>";
+  for (int i = 0; i < 9000; ++i) {
+    content += "<testcase classname='c' name='" + std::to_string(i) + "'><failure message='" +
+               std::string(500, 'm') + "'/></testcase>";
+  }
+  const kj::AutoCloseFd file = fileOf(content + "</testsuite>");
+  SealedReader reader(io, file);
+  CaseList cases;
+  auto request = reader.file.readJunitRequest();
+  request.setCases(cases.sink());
+  const auto response = request.send().wait(io.waitScope);
+  EXPECT_EQ(response.getReport().getStatus(), protocols::RecordStatus::OK);
+  EXPECT_EQ(response.getReport().getFailed(), 9000U);
+  EXPECT_EQ(response.getReport().getListed(), 9000U);
+  EXPECT_FALSE(response.getReport().getTruncated());
+  ASSERT_EQ(cases.cases.size(), 9000U);
+  EXPECT_EQ(cases.cases[8999].name, "8999");
+  std::size_t bytes = 0;
+  for (const auto& of : cases.cases) bytes += of.text.size();
+  EXPECT_GT(bytes, std::size_t{4} << 20);
+  std::printf("VmHWM of a reader with a list of %zu bytes: %zu kB\n", bytes,
+              reader.process().memory("VmHWM"));
+}
+
+TEST_F(SealedReaderTest, ReadsVerdicts) {
+  const kj::AutoCloseFd file = fileOf(
+      R"({"v":1,"run":"00112233445566778899aabbccddeeff","seq":1,"check":"c","outcome":"fail",)"
+      R"("observed_ms":1,"tier":"T3","detail":"\u001b[31m"})"
+      "\n");
+  SealedReader reader(io, file);
+  VerdictList verdicts;
+  auto request = reader.file.readVerdictsRequest();
+  request.setVerdicts(verdicts.sink());
+  const auto response = request.send().wait(io.waitScope);
+  EXPECT_EQ(response.getReport().getStatus(), protocols::RecordStatus::OK);
+  EXPECT_EQ(response.getReport().getFailed(), 1U);
+  ASSERT_EQ(verdicts.records.size(), 1U);
+  EXPECT_EQ(verdicts.records[0].detail, "\x1b[31m");
+}
+
+TEST_F(SealedReaderTest, ReadsCoverage) {
+  const kj::AutoCloseFd file =
+      fileOf(R"({"v":1,"source":"dns","epoch":1,"seq":1,"window_ms":[0,10],"events":1,"bytes":2,)"
+             R"("dropped":0,"backlog":0,"alive_since_ms":0})"
+             "\n");
+  SealedReader reader(io, file);
+  const auto response = reader.file.readCoverageRequest().send().wait(io.waitScope);
+  EXPECT_EQ(response.getReport().getAnswer(), protocols::CoverageAnswer::COMPLETE);
+  ASSERT_EQ(response.getReport().getSources().size(), 1U);
+}
+
+TEST_F(SealedReaderTest, SaysWithWhatItReads) {
+  const kj::AutoCloseFd file = fileOf("");
+  SealedReader reader(io, file);
+  const auto response = reader.file.describeRequest().send().wait(io.waitScope);
+  EXPECT_THAT(std::string(response.getFacts().getExpatVersion().cStr()),
+              MatchesRegex("expat_2\\.[0-9]+\\.[0-9]+"));
 }
 
 TEST_F(SealedReaderTest, EndsWhenItsCallerGoes) {

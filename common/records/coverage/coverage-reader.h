@@ -14,8 +14,8 @@ class CoverageReader {
  public:
   CoverageReader() : lines([this](const Watermark& mark) { return ledger.add(mark); }) {}
 
-  // Any pieces: the result does not depend on them.
-  void feed(std::span<const std::byte> bytes) { lines.feed(bytes); }
+  // Any pieces: the result does not depend on them. False once no further byte can change it.
+  bool feed(std::span<const std::byte> bytes) { return lines.feed(bytes); }
 
   // A file that is UNPARSABLE or REFUSED is CONTRADICTORY, and nothing in it counts.
   [[nodiscard]] CoverageReport finish(const std::optional<Window>& asked) const;

@@ -20,10 +20,10 @@ struct Window {
 
 // One line: what a source said when it was asked.
 struct Watermark {
-  std::string source;
+  std::string source = {};
   std::int64_t epoch = 0;  // rises when the source starts again
   std::int64_t seq = 0;    // 1..2^53-1, starts again with the epoch
-  Window window;           // since the record before
+  Window window = {};      // since the record before
   std::int64_t events = 0;
   std::int64_t bytes = 0;
   std::int64_t dropped = 0;  // since the record before
@@ -36,14 +36,14 @@ struct Watermark {
 enum class Coverage : std::uint8_t { COMPLETE, INCOMPLETE, CONTRADICTORY };
 
 struct Gap {
-  Window window;
+  Window window = {};
   Finding why = Finding::HOLE;
 };
 
 struct SourceCoverage {
-  std::string source;
+  std::string source = {};
   Coverage answer = Coverage::INCOMPLETE;
-  std::vector<Gap> gaps;  // in the order of time
+  std::vector<Gap> gaps = {};  // in the order of time
   std::uint64_t dropped = 0;
   std::uint64_t restarts = 0;
 };
@@ -53,8 +53,8 @@ struct CoverageReport {
   Reason reason = Reason::NONE;
   std::uint64_t line = 0;  // of the violation, from 1
   Coverage answer = Coverage::INCOMPLETE;
-  std::vector<SourceCoverage> sources;  // in the order of their first record
-  Findings findings;
+  std::vector<SourceCoverage> sources = {};  // in the order of their first record
+  Findings findings = {};
   bool truncated = false;  // a list of gaps stops before its end
 };
 

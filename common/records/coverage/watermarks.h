@@ -26,8 +26,8 @@ class WatermarksReader final : private LineSink {
   WatermarksReader(const WatermarksReader&) = delete;
   WatermarksReader& operator=(const WatermarksReader&) = delete;
 
-  // Any pieces: the result does not depend on them.
-  void feed(std::span<const std::byte> bytes) { lines.feed(bytes); }
+  // Any pieces: the result does not depend on them. False once no further byte can change it.
+  bool feed(std::span<const std::byte> bytes) { return lines.feed(bytes); }
 
   // How the file stands. May be asked at any time; feeding may go on afterwards.
   [[nodiscard]] LinesEnd end() const { return lines.end(); }

@@ -15,12 +15,12 @@ enum class CaseOutcome : std::uint8_t { PASSED, SKIPPED, FLAKY, UNKNOWN, FAILED,
 
 // Strings are bytes of the report's choosing, UTF-8 without what XML 1.0 forbids, cut to the caps.
 struct JunitCase {
-  std::vector<std::string> suite;  // names of the testsuite elements around it, outer to inner
-  std::string className;
-  std::string name;
+  std::vector<std::string> suite = {};  // names of the testsuite elements around it, outer to inner
+  std::string className = {};
+  std::string name = {};
   CaseOutcome outcome = CaseOutcome::PASSED;
   std::uint64_t attempts = 1;   // elements merged into this key, flaky and rerun children added
-  std::string text;             // messages and texts of its results, as far as they are kept
+  std::string text = {};        // messages and texts of its results, as far as they are kept
   bool truncated = false;       // something of it was cut; then:
   std::uint64_t textBytes = 0;  // of all its text, kept or not
   std::array<std::uint8_t, 32> textSha256{};  // of all its text, in document order
@@ -41,12 +41,12 @@ struct JunitReport {
   Status status = Status::EMPTY;
   Reason reason = Reason::NONE;
   std::uint64_t offset = 0;  // bytes before the violation where there is a reason
-  JunitTotals totals;        // of what came before the violation where there is a reason
+  JunitTotals totals = {};   // of what came before the violation where there is a reason
   bool green = false;
   bool claimsMismatch = false;
-  Findings findings;
+  Findings findings = {};
   bool truncated = false;  // the list below stops before its end, or text was cut
-  std::vector<JunitCase> cases;
+  std::vector<JunitCase> cases = {};
   std::uint64_t foreignElements = 0;
   std::uint64_t unknownElements = 0;
 };

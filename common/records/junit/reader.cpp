@@ -7,8 +7,10 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <sys/auxv.h>
 #include <utility>
 
+#include "common/channel/sha256.h"
 #include "common/records/junit/memory.h"
 #include "common/records/junit/report-builder.h"
 #include "common/records/junit/text-scan.h"
@@ -17,6 +19,21 @@
 namespace cordon::records {
 
 namespace {
+
+// What keeps a document from choosing names that collide in expat's tables. Left to itself, expat
+// asks the kernel for it, and the sandbox of a reader (policy/seccomp/parser-model.policy) kills
+// for that. So it is made of the random bytes that the process got with its start (getauxval(3)):
+// of a digest, since the C library guards its stack with the same bytes.
+unsigned long hashSalt() {
+  constexpr std::size_t RANDOM_BYTES = 16;
+  // The kernel gives an address as a number.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* random = reinterpret_cast<const std::byte*>(getauxval(AT_RANDOM));
+  const auto digest = channel::sha256Of(std::span(random, RANDOM_BYTES));
+  unsigned long salt = 0;
+  std::memcpy(&salt, digest.data(), sizeof(salt));
+  return salt | 1;  // 0 would mean that expat is to make one
+}
 
 constexpr std::string_view UTF8_MARK = "\xef\xbb\xbf";
 
@@ -64,6 +81,7 @@ class JunitReader::Impl {
       decide(Reason::OUT_OF_MEMORY, 0);
     } else {
       XML_SetUserData(parser, this);
+      XML_SetHashSalt(parser, hashSalt());
 #if CORDON_EXPAT_DEFERS
       // Its own way of putting a long token off would hide from us how far it has come.
       XML_SetReparseDeferralEnabled(parser, XML_FALSE);

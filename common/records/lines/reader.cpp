@@ -8,7 +8,7 @@
 
 namespace cordon::records {
 
-void LinesReader::feed(std::span<const std::byte> bytes) {
+bool LinesReader::feed(std::span<const std::byte> bytes) {
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   while (violation == Reason::NONE && !rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -21,10 +21,11 @@ void LinesReader::feed(std::span<const std::byte> bytes) {
       continue;
     }
     partial.append(piece);
-    if (!isEnded && !isCut) return;
+    if (!isEnded && !isCut) return true;
     take(partial, isCut);
     partial.clear();
   }
+  return violation == Reason::NONE;
 }
 
 void LinesReader::take(std::string_view line, bool isCut) {

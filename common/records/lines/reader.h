@@ -42,7 +42,8 @@ class LinesReader {
   LinesReader(std::span<const Field> recordTable, LineSink& recordSink)
       : table(recordTable), sink(&recordSink) {}
 
-  void feed(std::span<const std::byte> bytes);
+  // False once no further byte can change the end; bytes given nevertheless are ignored.
+  bool feed(std::span<const std::byte> bytes);
 
   // May be asked at any time; feeding may go on afterwards.
   [[nodiscard]] LinesEnd end() const;

@@ -35,8 +35,8 @@ class VerdictsReader final : private LineSink {
   VerdictsReader(const VerdictsReader&) = delete;
   VerdictsReader& operator=(const VerdictsReader&) = delete;
 
-  // Any pieces: the result does not depend on them.
-  void feed(std::span<const std::byte> bytes) { lines.feed(bytes); }
+  // Any pieces: the result does not depend on them. False once no further byte can change it.
+  bool feed(std::span<const std::byte> bytes) { return lines.feed(bytes); }
 
   // Once, at the end of the file.
   VerdictsReport finish();

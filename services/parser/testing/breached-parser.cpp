@@ -9,6 +9,7 @@
 
 #include "policy/testing/catalogue.h"
 #include "services/parser/options.h"
+#include "services/parser/serve-file.h"
 #include "services/parser/serve.h"
 
 namespace cordon::parser {
@@ -33,6 +34,21 @@ class BreachedParser final : public protocols::Parser::Server {
   long (*attempt)();
   protocols::Parser::Client inner;
 };
+
+class BreachedFile final : public protocols::RecordFile::Server {
+ public:
+  BreachedFile(long (*hostileAttempt)(), protocols::RecordFile::Client innerFile)
+      : attempt(hostileAttempt), inner(kj::mv(innerFile)) {}
+
+  kj::Promise<void> describe(DescribeContext context) override {
+    if (attempt != nullptr) attempt();
+    return context.tailCall(inner.describeRequest());
+  }
+
+ private:
+  long (*attempt)();
+  protocols::RecordFile::Client inner;
+};
 }  // namespace
 }  // namespace cordon::parser
 
@@ -48,6 +64,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto options = parseOptions({argv + 1, argv + argc});
+  if (const auto* read = std::get_if<ReadOptions>(&options)) {
+    return serveFile(*read, [attempt](kj::Own<RecordFileServer> file) {
+      return cordon::protocols::RecordFile::Client(kj::heap<BreachedFile>(attempt, kj::mv(file)));
+    });
+  }
   if (!std::holds_alternative<ServeOptions>(options)) return 2;
   return serve(std::get<ServeOptions>(options),
                [attempt](ParserService& service) -> cordon::protocols::Parser::Client {
