@@ -1,7 +1,7 @@
 // Whole files: tests/data/coverage.
 #include "common/records/coverage/coverage-reader.h"
 
-#include <random>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -33,6 +33,7 @@ TEST(CoverageFiles, AreReadAsExpected) {
 
 TEST(CoverageFiles, SplitAtAnyByteAreTheSame) {
   for (const auto& fixture : testing::fixturesOf("coverage")) {
+    if (fixture.window) continue;  // the same file once more
     const CoverageReport whole = read(fixture);
     const auto expectSame = [&](const CoverageReport& report) {
       ASSERT_EQ(testing::jsonOf(report), testing::jsonOf(whole)) << fixture.name;

@@ -95,6 +95,7 @@ TEST(Lines, WhoTakesRecordsMayRefuse) {
 TEST(Lines, ALineMayHaveSoManyBytes) {
   std::string longest(LINE);
   longest.resize(MAX_LINE_BYTES, ' ');
+  const std::string twice = longest + longest;
   for (const std::size_t step : {std::size_t{1} << 30, std::size_t{1}, std::size_t{4099},
                                  MAX_LINE_BYTES, MAX_LINE_BYTES + 1}) {
     Reading good;
@@ -107,10 +108,10 @@ TEST(Lines, ALineMayHaveSoManyBytes) {
     over.feed(longest + " \n", step);
     over.expect(Status::REFUSED, Reason::LINE_TOO_LONG, 1, 0, false);
     Reading endless;
-    endless.feed(lines(1) + longest + longest + longest, step);
+    endless.feed(lines(1) + twice, step);
     endless.expect(Status::REFUSED, Reason::LINE_TOO_LONG, 2, 1, false);
     Reading malformed;
-    malformed.feed("x" + longest + longest, step);
+    malformed.feed("x" + twice, step);
     malformed.expect(Status::UNPARSABLE, Reason::NOT_JSON, 1, 0, false);
     Reading deep;
     deep.feed(std::string(MAX_LINE_BYTES + 1, '['), step);
