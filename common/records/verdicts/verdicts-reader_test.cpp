@@ -133,11 +133,21 @@ TEST(Verdicts, AListStopsAtItsBoundOfBytes) {
   const auto full = read(text);
   EXPECT_EQ(full.list.size(), 512u);
   EXPECT_FALSE(full.truncated);
-  // Nothing is listed after the first that does not fit.
   const auto over = read(text + record(513));
   EXPECT_EQ(over.list.size(), 512u);
   EXPECT_TRUE(over.truncated);
   EXPECT_TRUE(over.green);
+}
+
+TEST(Verdicts, NothingIsListedAfterTheFirstThatDoesNotFit) {
+  const std::string detail = R"(,"detail":")" + std::string(16383, 'd') + '"';
+  std::string text;
+  for (std::uint64_t seq = 1; seq <= 511; ++seq) text += record(seq, detail);
+  const auto report = read(text + record(512) + record(513, detail) + record(514));
+  EXPECT_EQ(report.records, 514u);
+  EXPECT_EQ(report.list.size(), 512u);
+  EXPECT_EQ(report.list.back().seq, 512u);
+  EXPECT_TRUE(report.truncated);
 }
 
 TEST(Verdicts, AVoidFileHasNothingInIt) {
