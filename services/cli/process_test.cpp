@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -429,6 +430,24 @@ TEST(UnusedUid, PassesOverWhatAProcessHas) {
   while (!statusOf(holder, "Uid").starts_with(std::to_string(READER_UID_BASE + 20))) ::usleep(1000);
   EXPECT_EQ(findUnusedUid(20), READER_UID_BASE + 21);
   ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+}
+
+TEST(UnusedUid, IsFoundWhileProcessesComeAndGo) {
+  // Each may end between being listed, opened and read.
+  const pid_t churn = ::fork();
+  ASSERT_GE(churn, 0);
+  if (churn == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+      const pid_t brief = ::fork();
+      if (brief == 0) ::_exit(0);
+      ::waitpid(brief, nullptr, 0);
+    }
+  }
+  for (int i = 0; i < 300; ++i) ASSERT_EQ(findUnusedUid(40), READER_UID_BASE + 40);
+  ::kill(churn, SIGKILL);
+  ::waitpid(churn, nullptr, 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ std::vector<Fixture> fixturesOf(const std::string& kind) {
       fixture.window = stem.substr(at + 1);
       stem.resize(at);
     }
-    fixture.input = folder + stem + extension;
+    fixture.input = folder;
+    fixture.input.append(stem).append(extension);
     fixtures.push_back(fixture);
   }
   std::sort(fixtures.begin(), fixtures.end(),
@@ -93,7 +95,11 @@ class Read : public ::testing::Test {
     const auto fixtures = fixturesOf(kind);
     EXPECT_GE(fixtures.size(), atLeast);
     for (const Fixture& fixture : fixtures) {
-      for (const Caller& caller : {Caller{}, ORDINARY_USER}) check(kind, fixture, caller);
+      check(kind, fixture, Caller{});
+#ifndef CORDON_SANITIZED
+      // The same code behind another way to start it: once is enough where each start is slow.
+      check(kind, fixture, ORDINARY_USER);
+#endif
     }
   }
 
@@ -113,6 +119,7 @@ class Read : public ::testing::Test {
     EXPECT_EQ(json.code, isGood(wanted) ? 0 : 1);
     EXPECT_TRUE(isHarmless(json.out));
 
+    if (caller.uid != 0) return;
     words.pop_back();
     const CliResult text = runCli(place.cli(), words, caller);
     EXPECT_EQ(text.err, "");
@@ -180,8 +187,13 @@ TEST_F(Read, HasTheParserSealed) {
       EXPECT_EQ(uid, caller.uid);
       EXPECT_NE(linkOf(folder + "/ns/user"), linkOf("/proc/self/ns/user"));
     }
-    const std::string number = std::to_string(uid);
-    EXPECT_EQ(uids, number + "\t" + number + "\t" + number + "\t" + number);
+    // Real, effective, saved and file-system.
+    std::istringstream numbers(uids);
+    for (int i = 0; i < 4; ++i) {
+      unsigned long number = 0;
+      EXPECT_TRUE(numbers >> number);
+      EXPECT_EQ(number, uid);
+    }
     ASSERT_EQ(::kill(process.id(), SIGCONT), 0);
     const CliResult result = process.wait();
     EXPECT_EQ(result.code, 0) << result.err;
@@ -206,6 +218,7 @@ TEST_F(Read, LosesAParserThatIsKilledMidway) {
 
 TEST_F(Read, ListsNoMoreThanItMay) {
   const auto json = ask("junit", writeLongReport(), 0);
+  ASSERT_EQ(json["status"], "ok");
   EXPECT_EQ(json["truncated"], true);
   EXPECT_EQ(json["cases"].size(), 10000u);
   EXPECT_GT(json["totals"]["cases"], 500000u);
@@ -235,6 +248,7 @@ TEST_F(Read, ShowsNothingThatActs) {
       place.write("hostile.xml", "<testsuite name='" + hostile + "'><testcase classname='" +
                                      hostile + "' name='" + hostile + "'/></testsuite>");
   const auto json = ask("junit", file, 0);
+  ASSERT_EQ(json["cases"].size(), 1u);
   EXPECT_EQ(json["cases"][0]["name"],
             "\t\u0085\u009b31m\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\u007f\\");
   EXPECT_TRUE(isHarmless(runCli(place.cli(), {"read", "junit", file, "--json"}).out));

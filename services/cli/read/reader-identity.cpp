@@ -3,14 +3,15 @@
 #include <cctype>
 #include <cerrno>
 #include <dirent.h>
-#include <fstream>
+#include <fcntl.h>
 #include <grp.h>
-#include <iterator>
 #include <memory>
 #include <pwd.h>
 #include <set>
-#include <string_view>
+#include <unistd.h>
 #include <vector>
+
+#include <kj/io.h>
 
 #include "common/sandbox/status.h"
 
@@ -20,6 +21,20 @@ namespace {
 // Room for one account's or group's texts; a larger one exists as well, which is all we ask.
 constexpr std::size_t ENTRY_BYTES = 16384;
 
+// Larger than any status file; the kernel writes about 1.5 KiB.
+constexpr std::size_t STATUS_BYTES = 16384;
+
+// Empty where it cannot be read: the process ended, before it was opened or after.
+std::string contentOf(const std::string& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return {};
+  const kj::AutoCloseFd file(opened);
+  std::string text(STATUS_BYTES, '\0');
+  const ssize_t size = ::read(file, text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return text;
+}
+
 // Nothing where the processes cannot be seen.
 std::optional<std::set<std::uint64_t>> idsOfProcesses(const std::string& procPath) {
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir(procPath.c_str()), ::closedir);
@@ -27,8 +42,7 @@ std::optional<std::set<std::uint64_t>> idsOfProcesses(const std::string& procPat
   std::set<std::uint64_t> ids;
   while (const dirent* entry = ::readdir(proc.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    std::ifstream file(procPath + "/" + entry->d_name + "/status");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = contentOf(procPath + "/" + entry->d_name + "/status");
     if (const auto status = sandbox::parseStatus(text)) {
       ids.insert(status->uids.begin(), status->uids.end());
       ids.insert(status->gids.begin(), status->gids.end());

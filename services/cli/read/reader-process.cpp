@@ -67,7 +67,7 @@ std::string findParser() {
   const ssize_t size = ::readlink("/proc/self/exe", own, sizeof(own));
   if (size > 0 && static_cast<std::size_t>(size) < sizeof(own)) {
     const std::string path(own, static_cast<std::size_t>(size));
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + "cordon-parser";
+    std::string beside = path.substr(0, path.rfind('/') + 1) + "cordon-parser";
     if (::access(beside.c_str(), X_OK) == 0) return beside;
   }
   return ::access(INSTALLED_PARSER, X_OK) == 0 ? INSTALLED_PARSER : "";

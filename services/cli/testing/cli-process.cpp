@@ -34,8 +34,9 @@ void require(bool holds, const char* what) {
   must(::setresgid(caller.gid, caller.gid, caller.gid) == 0);
   must(::setresuid(caller.uid, caller.uid, caller.uid) == 0);
   for (const auto& [name, value] : caller.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> argv;
   words.insert(words.begin(), binary);
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   if (caller.beginning != nullptr) caller.beginning();
@@ -85,9 +86,11 @@ CliProcess::~CliProcess() {
 
 std::optional<pid_t> CliProcess::waitChild() {
   const std::string number = std::to_string(pid);
+  std::string path = "/proc/";
+  path.append(number).append("/task/").append(number).append("/children");
   const auto deadline = Clock::now() + PATIENCE;
   while (Clock::now() < deadline) {
-    std::ifstream file("/proc/" + number + "/task/" + number + "/children");
+    std::ifstream file(path);
     pid_t child = 0;
     if (file >> child) return child;
     if (statusOf(pid, "State").starts_with("Z")) return std::nullopt;

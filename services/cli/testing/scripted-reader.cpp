@@ -80,7 +80,7 @@ class ScriptedFile final : public protocols::RecordFile::Server {
       : script(std::move(wantedScript)), names(std::move(ownNames)) {}
 
   kj::Promise<void> readJunit(ReadJunitContext context) override {
-    if (script == "throw") KJ_FAIL_REQUIRE("a text that must not cross", "\x1b[31m");
+    KJ_REQUIRE(script != "throw", "a text that must not cross", "\x1b[31m");
     if (script == "never") return kj::NEVER_DONE;
     if (script == "twice") {
       // Behind its end the list goes on.
