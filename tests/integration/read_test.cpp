@@ -154,6 +154,13 @@ TEST_F(Read, GivesWhatTheFixturesOfCoverageSay) {
   checkFixtures("coverage", 100);
 }
 
+TEST_F(Read, GivesWhatTheFixturesOfJunitSay) {
+  if (!fs::exists(std::string(CORDON_TEST_DATA) + "/junit")) {
+    GTEST_SKIP() << "tests/data/junit is not there";
+  }
+  checkFixtures("junit", 60);
+}
+
 std::string linkOf(const std::string& path) {
   std::error_code ignored;
   return fs::read_symlink(path, ignored).string();
