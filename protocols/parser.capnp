@@ -91,7 +91,8 @@ interface GuestChannel {
   readVerdicts @8 (id :Data, path :Text, budget :Budget, verdicts :Records.VerdictSink) -> (result :VerdictsResult);
 
   pollCoverage @9 (request :CoveragePoll) -> (poller :CoveragePoller);
-  # Begins to ask the sources at once. A request out of its bounds gives a poller whose every report is failure argument.
+  # Begins to ask the sources at once, a few of them at a time. A request out of its bounds gives a poller whose every
+  # report is failure argument. At most 8 pollers a parser.
 }
 
 struct CoveragePoll {
@@ -101,14 +102,19 @@ struct CoveragePoll {
   budget @3 :Budget;         # of each question
 
   struct Source {
-    name @0 :Text;  # as its watermarks must call it: 1..256 bytes
+    name @0 :Text;  # as its watermarks must call it: 1..256 bytes, each once
     path @1 :Text;  # of the file to which the guest appends them, as in readFile; at most 16 MiB
   }
 }
 
 interface CoveragePoller {
   # Asks until it is dropped. What a source says may only be added to: a file that is not the earlier one with more lines
-  # behind it makes the source contradictory (`rewritten`).
+  # behind it makes the source contradictory (`rewritten`), and so does one that is no file of watermarks, is too long or
+  # names another source; such a source is not asked again. A source that says `final` owes nothing more.
+  #
+  # What the host's clock adds: the source is incomplete where it was silent within the window (`silent`; without a window:
+  # ever), or where it vouches there for a time that was not over yet when its word arrived, by more than silenceMs
+  # (`aheadOfHost`). The guest's clock is taken for set by the host's.
   report @0 (window :Records.CoverageWindow) -> (result :CoverageResult);
   # Asks each source once more, then answers for the window.
 }
@@ -267,7 +273,7 @@ struct CoverageResult {
     asked @0 :UInt32;     # questions
     answered @1 :UInt32;  # of them
     lastFailure @2 :Failure;
-    # of the newest question that failed; null where none did
+    # of the newest question that failed; null where none did. Texts in it are cut to 1024 bytes.
     firstAnswerMs @3 :Int64;  # all three by the host's clock, since the epoch; 0 where there is none
     lastNewsMs @4 :Int64;     # when a watermark that was not known yet arrived last
     longestSilenceMs @5 :UInt64;
@@ -352,7 +358,8 @@ enum ArgumentError {
   requestTooLarge @4;  # the control frame would exceed 32768 bytes
   bulkTooLarge @5;
   badMode @6;
-  tooMany @7;          # operations, channels, argv or env entries
+  tooMany @7;          # operations, channels, pollers, sources, argv or env entries
+  badWindow @8;        # empty or inverted
 }
 
 enum StreamError {

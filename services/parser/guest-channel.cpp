@@ -9,35 +9,14 @@
 
 #include "common/ipc/error.h"
 #include "services/parser/guest-client.h"
+#include "services/parser/guest-records.h"
+#include "services/parser/open-poller.h"
 #include "services/parser/requests.h"
 #include "services/parser/results.h"
 #include "services/parser/streams.h"
 
 namespace cordon::parser {
 namespace {
-
-template <typename Context>
-kj::Promise<void> refuse(Context context, ArgumentError error) {
-  writeFailure(Failure{.deliveries = 0, .reason = error},
-               context.getResults().initResult().initFailure());
-  return kj::READY_NOW;
-}
-
-// Counts an operation for as long as it runs.
-class Ticket {
- public:
-  explicit Ticket(ParserState& sharedState) : state(kj::addRef(sharedState)) {
-    ++state->operations;
-  }
-  ~Ticket() noexcept(false) {
-    if (state.get() != nullptr) --state->operations;
-  }
-  Ticket(Ticket&&) = default;
-  Ticket& operator=(Ticket&&) = delete;
-
- private:
-  kj::Own<ParserState> state;
-};
 
 // HybridTransport remembers a wrong peer for itself; this remembers it for every channel to the
 // guest.
@@ -99,7 +78,7 @@ class Guest final : public kj::Refcounted {
         client(transport, state->timer, state->ids, record, state->options.client) {
     ++state->channels;
   }
-  ~Guest() noexcept(false) { --state->channels; }
+  ~Guest() noexcept(false) override { --state->channels; }
   KJ_DISALLOW_COPY(Guest);
 
   kj::Own<ParserState> state;
@@ -159,8 +138,33 @@ class OpenChannel final : public protocols::GuestChannel::Server {
       return client().diag(call.id, call.maxEntries, call.budget);
     });
   }
+  kj::Promise<void> readJunit(ReadJunitContext context) override {
+    auto sink = context.getParams().getCases();
+    return read("read-junit", context, [&, this](ReadCall& call) {
+      return parser::readJunit(client(), call.id, std::move(call.request), kj::mv(sink));
+    });
+  }
+  kj::Promise<void> readVerdicts(ReadVerdictsContext context) override {
+    auto sink = context.getParams().getVerdicts();
+    return read("read-verdicts", context, [&, this](ReadCall& call) {
+      return parser::readVerdicts(client(), call.id, std::move(call.request), kj::mv(sink));
+    });
+  }
+  kj::Promise<void> pollCoverage(PollCoverageContext context) override {
+    context.getResults().setPoller(openPoller(*guest->state, client(), kj::addRef(*guest),
+                                              readPlan(context.getParams().getRequest())));
+    return kj::READY_NOW;
+  }
 
  private:
+  // An operation that reads records: so many at once.
+  template <typename Context, typename Start>
+  kj::Promise<void> read(std::string_view kind, Context context, Start start) {
+    ParserState& state = *guest->state;
+    if (state.readings >= MAX_READINGS) return refuse(context, ArgumentError::TOO_MANY);
+    return operate(kind, context, kj::mv(start)).attach(Ticket(state, &ParserState::readings));
+  }
+
   GuestClient& client() { return guest->client; }
 
   // Checks the arguments, runs the operation, writes its result. Dropping the promise, which a
@@ -198,7 +202,7 @@ class OpenChannel final : public protocols::GuestChannel::Server {
                           {"text", std::string_view(text.begin(), text.size())}});
               kj::throwFatalException(kj::mv(exception));
             })
-        .attach(Ticket(state), kj::addRef(*guest));
+        .attach(Ticket(state, &ParserState::operations), kj::addRef(*guest));
   }
 
   template <typename T>
@@ -237,6 +241,16 @@ kj::Promise<void> RefusedChannel::poll(PollContext context) {
 }
 kj::Promise<void> RefusedChannel::diag(DiagContext context) {
   return refuse(context, error);
+}
+kj::Promise<void> RefusedChannel::readJunit(ReadJunitContext context) {
+  return refuse(context, error);
+}
+kj::Promise<void> RefusedChannel::readVerdicts(ReadVerdictsContext context) {
+  return refuse(context, error);
+}
+kj::Promise<void> RefusedChannel::pollCoverage(PollCoverageContext context) {
+  context.getResults().setPoller(refusedPoller(error));
+  return kj::READY_NOW;
 }
 
 }  // namespace cordon::parser

@@ -25,6 +25,9 @@ class RefusedChannel final : public protocols::GuestChannel::Server {
   kj::Promise<void> writeFile(WriteFileContext context) override;
   kj::Promise<void> poll(PollContext context) override;
   kj::Promise<void> diag(DiagContext context) override;
+  kj::Promise<void> readJunit(ReadJunitContext context) override;
+  kj::Promise<void> readVerdicts(ReadVerdictsContext context) override;
+  kj::Promise<void> pollCoverage(PollCoverageContext context) override;
 
  private:
   ArgumentError error;

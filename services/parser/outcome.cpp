@@ -41,9 +41,9 @@ std::string_view name(LossClass value) {
 }
 
 std::string_view name(ArgumentError value) {
-  static constexpr std::array<std::string_view, 8> NAMES{
+  static constexpr std::array<std::string_view, 9> NAMES{
       "bad-id",         "bad-text", "bad-budget", "bad-address", "request-too-large",
-      "bulk-too-large", "bad-mode", "too-many"};
+      "bulk-too-large", "bad-mode", "too-many",   "bad-window"};
   return pick(NAMES, value);
 }
 

@@ -84,7 +84,8 @@ enum class ArgumentError : std::uint8_t {
   REQUEST_TOO_LARGE,  // the control frame would exceed 32768 bytes
   BULK_TOO_LARGE,
   BAD_MODE,
-  TOO_MANY,  // argv or env entries, or (service) operations, channels
+  TOO_MANY,  // argv or env entries, or (service) operations, channels, pollers, sources
+  BAD_WINDOW,
 };
 std::string_view name(ArgumentError value);
 

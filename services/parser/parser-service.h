@@ -8,6 +8,7 @@
 
 #include <kj/async-io.h>
 #include <kj/refcount.h>
+#include <kj/time.h>
 #include <kj/timer.h>
 
 #include "common/log/log.h"
@@ -18,6 +19,10 @@ namespace cordon::parser {
 
 inline constexpr std::size_t MAX_CHANNELS = 256;
 inline constexpr std::size_t MAX_OPERATIONS = 64;
+// Of files of records, which are operations too: a reader may take 50 MiB.
+inline constexpr std::size_t MAX_READINGS = 4;
+// A poller may take 26 MiB (polled-source.h: news, uneven records), and four connections.
+inline constexpr std::size_t MAX_POLLERS = 8;
 
 struct ServiceFacts {
   std::string version;
@@ -30,6 +35,8 @@ struct ServiceOptions {
   bool allowRootPeer = false;
   ServiceFacts facts = {};
   ClientOptions client = {};
+  // The time of day, for what arrived when.
+  const kj::Clock& wallClock = kj::systemPreciseCalendarClock();
 };
 
 // What all connections and channels of a parser share; the references must outlive it.

@@ -30,9 +30,29 @@ class ParserState final : public kj::Refcounted {
 
   std::size_t channels = 0;
   std::size_t operations = 0;
+  std::size_t readings = 0;  // of files of records
+  std::size_t pollers = 0;
   // CIDs whose socket was once held by another uid than planned. Never dialled again: who could put
   // a socket there once can do so between two checks.
   std::set<std::uint32_t> mismatched;
+};
+
+// Counts something for as long as it runs.
+class Ticket {
+ public:
+  Ticket(ParserState& sharedState, std::size_t ParserState::*which)
+      : state(kj::addRef(sharedState)), count(which) {
+    ++(state.get()->*count);
+  }
+  ~Ticket() noexcept(false) {
+    if (state.get() != nullptr) --(state.get()->*count);
+  }
+  Ticket(Ticket&&) = default;
+  Ticket& operator=(Ticket&&) = delete;
+
+ private:
+  kj::Own<ParserState> state;
+  std::size_t ParserState::*count;
 };
 
 }  // namespace cordon::parser

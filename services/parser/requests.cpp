@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "common/records/coverage/watermarks.h"
+#include "services/parser/arguments.h"
 #include "services/parser/guest-client.h"
 
 namespace cordon::parser {
@@ -12,6 +15,9 @@ namespace {
 
 constexpr std::uint32_t MIN_CID = 3;
 constexpr std::uint32_t MAX_CID = 65535;
+constexpr std::uint32_t MIN_POLL_MS = 100;
+constexpr std::uint32_t MAX_INTERVAL_MS = 3'600'000;
+constexpr std::uint32_t MAX_SILENCE_MS = 86'400'000;
 
 // Reads arguments and keeps the first fault: each reader goes on with a harmless value.
 class Reading {
@@ -81,7 +87,17 @@ template <typename Params>
 Checked<PingCall> readPing(Params params) {
   Reading reading;
   PingCall call{.id = reading.id(params.getId()), .budget = reading.budget(params.getBudget())};
-  return reading.result(std::move(call));
+  return reading.result(call);
+}
+
+// Of what reads a file; how much of it is another matter.
+template <typename Params>
+ReadCall readFileCall(Reading& reading, Params params) {
+  ReadCall call;
+  call.id = reading.id(params.getId());
+  call.request.path = reading.path(params.getPath());
+  call.request.budget = reading.budget(params.getBudget());
+  return call;
 }
 
 void readEnvironment(Reading& reading, capnp::List<protocols::ExecRequest::Entry>::Reader entries,
@@ -130,11 +146,18 @@ Checked<ExecCall> readCall(protocols::GuestChannel::ExecParams::Reader params) {
 
 Checked<ReadCall> readCall(protocols::GuestChannel::ReadFileParams::Reader params) {
   Reading reading;
-  ReadCall call;
-  call.id = reading.id(params.getId());
-  call.request.path = reading.path(params.getPath());
+  ReadCall call = readFileCall(reading, params);
   call.request.maxBytes = reading.number(params.getMaxBytes(), ArgumentError::BULK_TOO_LARGE);
-  call.request.budget = reading.budget(params.getBudget());
+  return reading.result(std::move(call));
+}
+Checked<ReadCall> readCall(protocols::GuestChannel::ReadJunitParams::Reader params) {
+  Reading reading;
+  ReadCall call = readFileCall(reading, params);
+  return reading.result(std::move(call));
+}
+Checked<ReadCall> readCall(protocols::GuestChannel::ReadVerdictsParams::Reader params) {
+  Reading reading;
+  ReadCall call = readFileCall(reading, params);
   return reading.result(std::move(call));
 }
 
@@ -163,7 +186,7 @@ Checked<PollCall> readCall(protocols::GuestChannel::PollParams::Reader params) {
   PollCall call{.id = reading.id(params.getId()),
                 .target = reading.id(params.getTargetId()),
                 .budget = reading.budget(params.getBudget())};
-  return reading.result(std::move(call));
+  return reading.result(call);
 }
 
 Checked<DiagCall> readCall(protocols::GuestChannel::DiagParams::Reader params) {
@@ -171,7 +194,33 @@ Checked<DiagCall> readCall(protocols::GuestChannel::DiagParams::Reader params) {
   DiagCall call{.id = reading.id(params.getId()),
                 .maxEntries = params.getMaxEntries(),
                 .budget = reading.budget(params.getBudget())};
-  return reading.result(std::move(call));
+  return reading.result(call);
+}
+
+Checked<CoveragePlan> readPlan(protocols::CoveragePoll::Reader request) {
+  Reading reading;
+  CoveragePlan plan;
+  const auto sources = request.getSources();
+  if (sources.size() == 0 || sources.size() > MAX_POLLED_SOURCES)
+    reading.fail(ArgumentError::TOO_MANY);
+  std::set<std::string> names;
+  for (const auto source : sources) {
+    if (reading.error) break;
+    plan.sources.push_back(
+        {.name = reading.text(source.getName()), .path = reading.path(source.getPath())});
+    const std::string& name = plan.sources.back().name;
+    if (name.empty() || name.size() > records::MAX_SOURCE_BYTES || !names.insert(name).second)
+      reading.fail(ArgumentError::BAD_TEXT);
+  }
+  const auto duration = [&](std::uint32_t ms, std::uint32_t most) {
+    if (ms < MIN_POLL_MS || ms > most) reading.fail(ArgumentError::BAD_BUDGET);
+    return ms * kj::MILLISECONDS;
+  };
+  plan.interval = duration(request.getIntervalMs(), MAX_INTERVAL_MS);
+  plan.silence = duration(request.getSilenceMs(), MAX_SILENCE_MS);
+  plan.budget = reading.budget(request.getBudget());
+  if (const auto error = checkBudget(plan.budget)) reading.fail(*error);
+  return reading.result(std::move(plan));
 }
 
 std::optional<HybridAddress> readAddress(protocols::GuestAddress::Reader address,

@@ -9,6 +9,7 @@
 
 #include "common/channel/message.h"
 #include "protocols/parser.capnp.h"
+#include "services/parser/coverage-poller.h"
 #include "services/parser/hybrid-dial.h"
 #include "services/parser/outcome.h"
 
@@ -48,9 +49,13 @@ Checked<PingCall> readCall(protocols::GuestChannel::PingParams::Reader params);
 Checked<PingCall> readCall(protocols::GuestChannel::PinSessionParams::Reader params);
 Checked<ExecCall> readCall(protocols::GuestChannel::ExecParams::Reader params);
 Checked<ReadCall> readCall(protocols::GuestChannel::ReadFileParams::Reader params);
+Checked<ReadCall> readCall(protocols::GuestChannel::ReadJunitParams::Reader params);
+Checked<ReadCall> readCall(protocols::GuestChannel::ReadVerdictsParams::Reader params);
 Checked<WriteCall> readCall(protocols::GuestChannel::WriteFileParams::Reader params);
 Checked<PollCall> readCall(protocols::GuestChannel::PollParams::Reader params);
 Checked<DiagCall> readCall(protocols::GuestChannel::DiagParams::Reader params);
+
+Checked<CoveragePlan> readPlan(protocols::CoveragePoll::Reader request);
 
 // The socket of a guest below `socketsDirectory`; nothing for an address that is not dialled, here
 // or ever.

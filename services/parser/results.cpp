@@ -1,6 +1,10 @@
 #include "services/parser/results.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+
+#include "services/parser/record-results.h"
 
 namespace cordon::parser {
 namespace {
@@ -40,6 +44,26 @@ void writeEntry(const channel::DiagEntry& entry, protocols::DiagResult::Entry::B
   to.setEvent(toData(entry.event));
   to.setRequestId(toData(entry.requestId.value_or(std::string())));
   to.setDetail(toData(entry.detail));
+}
+
+// Bytes of what a guest says with a failure, where there may be one of each of many sources.
+constexpr std::size_t MAX_POLLED_TEXT = 1024;
+
+Failure withShortTexts(Failure failure) {
+  const auto cut = [](std::string& text) { text.resize(std::min(text.size(), MAX_POLLED_TEXT)); };
+  if (auto* guest = std::get_if<GuestError>(&failure.reason)) cut(guest->message);
+  if (auto* budget = std::get_if<BudgetFailure>(&failure.reason)) cut(budget->partial);
+  return failure;
+}
+
+void writePolled(const SourcePoll& poll, protocols::CoverageResult::Polled::Builder to) {
+  to.setAsked(poll.asked);
+  to.setAnswered(poll.answered);
+  if (poll.lastFailure) writeFailure(withShortTexts(*poll.lastFailure), to.initLastFailure());
+  to.setFirstAnswerMs(poll.firstAnswerMs);
+  to.setLastNewsMs(poll.lastNewsMs);
+  to.setLongestSilenceMs(poll.longestSilenceMs);
+  to.setSilent(poll.silent);
 }
 
 // Writes a failure, or lets `write` write the good result.
@@ -126,6 +150,24 @@ void writeResult(const Outcome<Polled>& outcome, protocols::PollResult::Builder 
                },
                polled);
   });
+}
+
+void writeResult(const Outcome<records::JunitReport>& outcome, protocols::JunitResult::Builder to) {
+  writeEither(outcome, to,
+              [&](const records::JunitReport& report) { writeReport(report, to.initReport()); });
+}
+
+void writeResult(const Outcome<records::VerdictsReport>& outcome,
+                 protocols::VerdictsResult::Builder to) {
+  writeEither(outcome, to,
+              [&](const records::VerdictsReport& report) { writeReport(report, to.initReport()); });
+}
+
+void writeResult(const CoverageAnswer& answer, protocols::CoverageResult::Builder to) {
+  auto report = to.initReport();
+  writeReport(answer.coverage, report.initCoverage());
+  auto polled = report.initPolled(static_cast<capnp::uint>(answer.polled.size()));
+  for (capnp::uint i = 0; i < polled.size(); ++i) writePolled(answer.polled[i], polled[i]);
 }
 
 void writeResult(const Outcome<DiagReport>& outcome, protocols::DiagResult::Builder to) {

@@ -39,7 +39,7 @@ void expectSameEnumerators(Ours last) {
 TEST(Results, EnumeratorsStandInTheSameOrderAsOnTheWire) {
   expectSameEnumerators<TamperClass, protocols::TamperClass>(TamperClass::REPLAY_DIFFERS);
   expectSameEnumerators<LossClass, protocols::LossClass>(LossClass::UNCERTIFIED);
-  expectSameEnumerators<ArgumentError, protocols::ArgumentError>(ArgumentError::TOO_MANY);
+  expectSameEnumerators<ArgumentError, protocols::ArgumentError>(ArgumentError::BAD_WINDOW);
   expectSameEnumerators<StreamError, protocols::StreamError>(StreamError::FAILED);
 }
 
