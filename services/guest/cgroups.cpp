@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
 #include "services/guest/reply.h"
@@ -20,9 +22,9 @@
 namespace cordon::guest {
 namespace {
 
-constexpr std::string_view NAME_PREFIX = "cordon-exec-";
 // Rounds of KILL where the kernel has no cgroup.kill: a fork bomb may outrun some.
 constexpr int KILL_ROUNDS = 50;
+constexpr std::chrono::milliseconds KILL_ROUND_PAUSE{2};
 
 std::string readAll(int directory, const char* name) {
   std::string text;
@@ -55,7 +57,18 @@ std::string_view word(std::string_view line, int index) {
   return line.substr(0, line.find(' '));
 }
 
-// The directory of the agent's own cgroup, or nothing.
+// Named by an agent that is gone. An agent that runs beside this one may be about to fill an empty
+// one.
+bool abandoned(std::string_view name) {
+  if (!name.starts_with(EXEC_CGROUP_PREFIX)) return false;
+  name.remove_prefix(EXEC_CGROUP_PREFIX.size());
+  pid_t owner = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), owner);
+  return error == std::errc{} && owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
 std::string ownCgroup() {
   std::string_view path;
   std::string membership = readAll(AT_FDCWD, "/proc/self/cgroup");
@@ -80,18 +93,6 @@ std::string ownCgroup() {
   });
   return directory;
 }
-
-// Named by an agent that is gone. An agent that runs beside this one may be about to fill an empty
-// one.
-bool abandoned(std::string_view name) {
-  if (!name.starts_with(NAME_PREFIX)) return false;
-  name.remove_prefix(NAME_PREFIX.size());
-  pid_t owner = 0;
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), owner);
-  return error == std::errc{} && owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH;
-}
-
-}  // namespace
 
 Fd ExecCgroup::openProcs() const {
   return Fd(::openat(directory.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC));
@@ -135,13 +136,19 @@ bool ExecCgroup::kill() const {
     Fd file(::openat(directory.get(), "cgroup.freeze", O_WRONLY | O_CLOEXEC));
     return file.valid() && ::write(file.get(), state, 1) == 1;
   };
-  bool frozen = freeze("1");
-  for (int round = 0; round < KILL_ROUNDS; ++round) {
+  const bool freezes = freeze("1");
+  bool all = false;
+  for (int round = 0; round < KILL_ROUNDS && !all; ++round) {
+    // The order to freeze is obeyed by and by, and until all stand still one may fork behind the
+    // list. A list that is taken after they do is whole.
+    const bool still =
+        freezes && readAll(directory.get(), "cgroup.events").find("frozen 1") != std::string::npos;
     for (pid_t pid : processes()) ::kill(pid, SIGKILL);
-    if (frozen) break;
+    all = still || !populated();
+    if (!all) std::this_thread::sleep_for(KILL_ROUND_PAUSE);
   }
-  if (frozen) (void)freeze("0");
-  return frozen || !populated();
+  if (freezes) (void)freeze("0");
+  return all;
 }
 
 Cgroups::Cgroups(DiagRing& diag) {
@@ -171,8 +178,8 @@ Cgroups::Cgroups(DiagRing& diag) {
 
 std::optional<ExecCgroup> Cgroups::make() {
   if (base.empty()) return std::nullopt;
-  std::string path = base + "/" + std::string(NAME_PREFIX) + std::to_string(::getpid()) + "-" +
-                     std::to_string(++counter);
+  std::string path = base + "/" + std::string(EXEC_CGROUP_PREFIX) + std::to_string(::getpid()) +
+                     "-" + std::to_string(++counter);
   if (::mkdir(path.c_str(), 0755) != 0) return std::nullopt;
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid()) {

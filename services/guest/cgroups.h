@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "services/guest/fd.h"
 
 namespace cordon::guest {
+
+// The cgroup of a command is <agent's own cgroup>/cordon-exec-<agent's pid>-<number>.
+inline constexpr std::string_view EXEC_CGROUP_PREFIX = "cordon-exec-";
+
+// The directory of the calling process's own cgroup v2; empty where there is none.
+std::string ownCgroup();
 
 // One command's cgroup. Destroyed with the command; what still lives in it (a background child of a
 // command that ended by itself) is left alone.

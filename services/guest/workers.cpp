@@ -17,23 +17,30 @@ constexpr std::size_t STACK_SIZE = 2u << 20;
 constexpr std::size_t STACK_SIZE = 256u << 10;
 #endif
 
+int startThread(void* (*main)(void*), void* argument) {
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, STACK_SIZE);
+  pthread_t thread{};
+  const int error = ::pthread_create(&thread, &attributes, main, argument);
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
+
 }  // namespace
 
 Workers::Workers(DiagRing& ring, Serve server) : diag(ring), serve(std::move(server)) {
   std::lock_guard lock(mutex);
+  if (int error = startThread(replacerMain, this); error != 0)
+    throw std::system_error(error, std::generic_category());
   while (threads < STANDING_THREADS) {
     if (int error = start(); error != 0) throw std::system_error(error, std::generic_category());
   }
 }
 
 int Workers::start() {
-  pthread_attr_t attributes;
-  ::pthread_attr_init(&attributes);
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  ::pthread_attr_setstacksize(&attributes, STACK_SIZE);
-  pthread_t thread{};
-  int error = ::pthread_create(&thread, &attributes, threadMain, this);
-  ::pthread_attr_destroy(&attributes);
+  const int error = startThread(threadMain, this);
   if (error == 0) ++threads;
   return error;
 }
@@ -74,12 +81,29 @@ void Workers::run() {
     lock.lock();
     if (usable) continue;
     --threads;
-    if (threads < STANDING_THREADS || waiting.size() > idle) {
-      // A failure here leaves what waits to the other threads, and to the next submit().
-      (void)start();
-    }
+    ++retired;
+    wakeReplacer.notify_one();
     return;
   }
+}
+
+bool Workers::tooFew() const {
+  return threads < STANDING_THREADS || (waiting.size() > idle && threads < MAX_ACTIVE_CONNECTIONS);
+}
+
+void Workers::replace() {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    while (retired == 0) wakeReplacer.wait(lock);
+    --retired;
+    // A failure leaves what waits to the other threads, and to the next submit().
+    if (tooFew()) (void)start();
+  }
+}
+
+void* Workers::replacerMain(void* self) {
+  static_cast<Workers*>(self)->replace();
+  return nullptr;
 }
 
 bool Workers::serveOne(Fd connection) {

@@ -33,17 +33,24 @@ class Workers {
 
  private:
   static void* threadMain(void* self);
+  static void* replacerMain(void* self);
   void run();
+  // A thread is born with the identity of the one that makes it, so that a retired thread must not
+  // make its own successor. This one serves nothing, and makes them all.
+  void replace();
   bool serveOne(Fd connection);
-  int start();  // with the lock held; 0 or an errno
+  int start();                        // with the lock held; 0 or an errno
+  [[nodiscard]] bool tooFew() const;  // with the lock held
 
   DiagRing& diag;
   Serve serve;
   std::mutex mutex;
   std::condition_variable wake;
+  std::condition_variable wakeReplacer;
   std::deque<Fd> waiting;
   std::size_t threads = 0;
   std::size_t idle = 0;
+  std::size_t retired = 0;  // threads for which the replacer has not looked yet
 };
 
 }  // namespace cordon::guest
