@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/channel/encoder.h"
+#include "tests/support/residue.h"
 
 namespace cordon::guest {
 namespace {
@@ -68,8 +69,8 @@ void removeWorld(const std::string& root) {
 bool enterWorld(World& world) {
   if (::geteuid() != 0) return false;
   static const std::string root = [&] {
-    std::string made = "/tmp/cordon-guest-test-XXXXXX";
-    must(::mkdtemp(made.data()) != nullptr, "mkdtemp");
+    tests::endCommandsOfTheGone();
+    std::string made = tests::makeOwnedDirectory("cordon-guest-test");
     must(::chmod(made.c_str(), 0755) == 0, "chmod");
     must(::unshare(CLONE_NEWNS) == 0, "unshare");
     must(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "mount private");
@@ -128,6 +129,8 @@ void AgentTest::SetUp() {
 
 AgentTest::~AgentTest() {
   stop();
+  // Each agent's commands live on where a test did not end them.
+  for (const pid_t agent : started) tests::endCommandsOf(agent);
   for (const std::string& directory : covered) ::umount2(directory.c_str(), MNT_DETACH);
 }
 
@@ -140,15 +143,19 @@ void AgentTest::start(const std::vector<std::string>& arguments, rlim_t openFile
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  const pid_t parent = ::getpid();
   pid = ::fork();
   must(pid >= 0, "fork");
   if (pid == 0) {
     rlimit limit{openFiles, openFiles};
     if (openFiles != 0 && ::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(125);
     if (uid && (::setgid(*uid) != 0 || ::setuid(*uid) != 0)) ::_exit(125);
+    tests::dieWith(parent);
+    if (beforeExec) beforeExec();
     ::execv(argv[0], argv.data());
     ::_exit(125);
   }
+  started.push_back(pid);
   ASSERT_TRUE(eventually([&] { return connect().valid(); })) << "the agent does not listen";
   ask(channel::Ping{}).as<channel::Pong>();
 }

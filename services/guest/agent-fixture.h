@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,7 +86,10 @@ class AgentTest : public testing::Test {
   std::optional<channel::DiagEntry> diagEntry(std::string_view event) const;
 
   World world;
+  // Called in the child, last before the agent's exec.
+  std::function<void()> beforeExec = nullptr;
   pid_t pid = -1;
+  std::vector<pid_t> started;  // by start()
   std::string socketPath;
   std::vector<std::string> covered;
 };

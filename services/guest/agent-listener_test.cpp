@@ -15,6 +15,7 @@
 #include "common/channel/encoder.h"
 #include "services/guest/agent-fixture.h"
 #include "services/guest/workers.h"
+#include "tests/support/residue.h"
 
 namespace cordon::guest {
 namespace {
@@ -216,9 +217,11 @@ TEST_F(ListenerTest, AListenerThatCannotAcceptIsReplacedAndCounted) {
 TEST_F(ListenerTest, ListeningIsTriedUntilItSucceeds) {
   std::string later = world.root + "/later";
   socketPath = later + "/agent.sock";
+  const pid_t parent = ::getpid();
   pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
+    tests::dieWith(parent);
     std::string listen = "unix:" + socketPath;
     ::execl(CORDON_GUEST_BINARY, CORDON_GUEST_BINARY, "--listen", listen.c_str(), nullptr);
     ::_exit(125);

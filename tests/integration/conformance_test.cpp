@@ -35,6 +35,8 @@ struct Range {
         relay({.hybrid = directory / "hybrid", .agent = directory / "a/agent", .uid = uid},
               std::move(faults)) {}
 
+  // The guest writes into the test's own directory, which goes with the test.
+  [[nodiscard]] Vocabulary vocabulary() const { return {.scratch = directory / "a"}; }
   [[nodiscard]] parser::HybridAddress address() const {
     return {.path = directory / "hybrid", .uid = user};
   }
@@ -58,7 +60,7 @@ TEST_P(Conformance, ThroughARelay) {
   if (!isRoot()) GTEST_SKIP() << "SKIPPED(needs:root): the agent changes users";
   Range range;
   CoreClient client(range.address());
-  GetParam().run(client, {});
+  GetParam().run(client, range.vocabulary());
   EXPECT_TRUE(client.verdicts.entries.empty() ||
               client.verdicts.entries.front().what == "budget command" ||
               client.verdicts.entries.front().what.starts_with("loss "));
@@ -68,7 +70,7 @@ TEST_P(Conformance, ThroughADribblingRelay) {
   if (!isRoot()) GTEST_SKIP() << "SKIPPED(needs:root): the agent changes users";
   Range range({.dribbles = true});
   CoreClient client(range.address());
-  GetParam().run(client, {});
+  GetParam().run(client, range.vocabulary());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Conformance, testing::ValuesIn(conformanceCases()),
@@ -83,7 +85,7 @@ TEST(ConformanceAtOnce, ThroughRoundTripsOfTwoSeconds) {
     threads.emplace_back([&range, &one]() {
       SCOPED_TRACE(one.name);
       CoreClient client(range.address());
-      one.run(client, {});
+      one.run(client, range.vocabulary());
     });
   for (auto& thread : threads) thread.join();
 }
@@ -96,7 +98,7 @@ TEST(ConformanceUnprivileged, AnAgentWithoutPrivilegesServesItsOwnUser) {
     for (const char* name :
          {"ping", "exec_echo", "exec_stdin", "write_then_read", "command_budget"})
       for (const ConformanceCase& one : conformanceCases())
-        if (std::string_view(name) == one.name) one.run(client, {});
+        if (std::string_view(name) == one.name) one.run(client, range.vocabulary());
   }
   CoreClient stranger({.path = range.directory / "hybrid", .uid = PLAIN_UID + 1});
   EXPECT_EQ(verdictOf(stranger.ping()), "tamper peer-mismatch x0");

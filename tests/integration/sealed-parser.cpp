@@ -17,13 +17,15 @@
 
 #include <kj/debug.h>
 
+#include "tests/support/residue.h"
+
 namespace cordon::tests {
 namespace {
 
 constexpr std::chrono::seconds PATIENCE{60};
 
 [[noreturn]] void become(const ParserStart& start, std::vector<std::string> arguments,
-                         const std::vector<int>& keep, int log) {
+                         const std::vector<int>& keep, int log, pid_t parent) {
   ::dup2(log, STDERR_FILENO);
   // Above the numbers that the child is to have first, so that none is overwritten before it was
   // moved.
@@ -44,6 +46,7 @@ constexpr std::chrono::seconds PATIENCE{60};
   } else {
     sandbox::testing::becomeNewborn(start.birth);
   }
+  dieWith(parent);
   ::execv(words[0], words.data());
   ::_exit(98);
 }
@@ -72,8 +75,9 @@ SealedProcess::SealedProcess(const ParserStart& start, std::vector<std::string> 
   KJ_SYSCALL(::pipe2(ends, O_CLOEXEC));
   logEnd = kj::AutoCloseFd(ends[0]);
   const kj::AutoCloseFd childEnd(ends[1]);
+  const pid_t parent = ::getpid();
   KJ_SYSCALL(pid = ::fork());
-  if (pid == 0) become(start, std::move(arguments), keep, log < 0 ? childEnd.get() : log);
+  if (pid == 0) become(start, std::move(arguments), keep, log < 0 ? childEnd.get() : log, parent);
 }
 
 SealedProcess::~SealedProcess() {
@@ -140,9 +144,7 @@ std::size_t SealedProcess::memory(const std::string& what) const {
 }
 
 SealedParser::SealedParser(const ParserStart& start) : logsToFile(start.logsToFile) {
-  std::string pattern = "/tmp/cordon-sealed-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  directory = pattern;
+  directory = makeOwnedDirectory("cordon-sealed");
   std::filesystem::permissions(directory, std::filesystem::perms(0711));
   const std::string own = directory + "/own";
   std::filesystem::create_directory(own);

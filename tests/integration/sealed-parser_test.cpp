@@ -17,6 +17,7 @@
 
 #include "common/channel/message.h"
 #include "tests/support/hybrid-relay.h"
+#include "tests/support/residue.h"
 #include "tests/support/wire.h"
 
 namespace cordon::tests {
@@ -60,8 +61,10 @@ class Source final : public protocols::ByteSource::Server {
 class Agent {
  public:
   explicit Agent(const std::string& path) : socket(path) {
+    const pid_t parent = ::getpid();
     KJ_SYSCALL(pid = ::fork());
     if (pid == 0) {
+      dieWith(parent);
       ::execl(CORDON_GUEST_BINARY, "cordon-guest", "--listen", ("unix:" + path).c_str(), nullptr);
       ::_exit(98);
     }
@@ -75,6 +78,7 @@ class Agent {
     ::kill(pid, SIGKILL);
     int status = 0;
     ::waitpid(pid, &status, 0);
+    endCommandsOf(pid);
   }
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "tests/support/residue.h"
+
 namespace cordon::tests {
 namespace {
 
@@ -33,10 +35,14 @@ void end(pid_t child) {
 }  // namespace
 
 GuestProcess::GuestProcess(const std::string& program, const std::string& path, uid_t user)
-    : binary(program), socket(path), uid(user), pid(start(path)) {}
+    : binary(program), socket(path), uid(user) {
+  endCommandsOfTheGone();
+  pid = start(path);
+}
 
 GuestProcess::~GuestProcess() {
   end(pid);
+  for (const pid_t one : started) endCommandsOf(one);
 }
 
 void GuestProcess::restart() {
@@ -46,15 +52,19 @@ void GuestProcess::restart() {
   end(std::exchange(pid, other));
 }
 
-pid_t GuestProcess::start(const std::string& path) const {
+pid_t GuestProcess::start(const std::string& path) {
   const std::string listen = "unix:" + path;
+  const pid_t parent = ::getpid();
+  const bool outlivesChild = std::this_thread::get_id() == maker;
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
     if (uid != ::geteuid() && (::setgid(uid) != 0 || ::setuid(uid) != 0)) ::_exit(121);
+    if (outlivesChild) dieWith(parent);
     ::execl(binary.c_str(), binary.c_str(), "--listen", listen.c_str(), nullptr);
     ::_exit(122);
   }
+  started.push_back(child);
   // It has no way to say that it listens but to listen.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!answers(path)) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <sys/types.h>
+#include <thread>
 #include <vector>
 
 namespace cordon::tests {
@@ -22,11 +23,15 @@ class GuestProcess {
 
  private:
   // Returns its pid, once it answers at `path`.
-  [[nodiscard]] pid_t start(const std::string& path) const;
+  [[nodiscard]] pid_t start(const std::string& path);
 
   std::string binary;
   std::string socket;
   uid_t uid;
+  // Of whom restart() and others call: a child dies with the thread that started it only where that
+  // is this one.
+  std::thread::id maker = std::this_thread::get_id();
+  std::vector<pid_t> started;
   pid_t pid = -1;
 };
 

@@ -1,19 +1,16 @@
 // A directory of a test's own, short enough for the path of a Unix socket, gone with the test.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
+
+#include "tests/support/residue.h"
 
 namespace cordon::tests {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = "/tmp/cordon-test-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path = name;
+  TemporaryDirectory() : path(makeOwnedDirectory("cordon-test")) {
     // Guests of other uids come in here.
     std::filesystem::permissions(path, std::filesystem::perms(0755));
   }

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "tests/support/residue.h"
+
 namespace cordon::vm {
 namespace {
 
@@ -23,9 +25,7 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 TestFolder::TestFolder() {
-  std::string pattern = std::filesystem::temp_directory_path().string() + "/cordon-vm.XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder = pattern;
+  folder = tests::makeOwnedDirectory(std::filesystem::temp_directory_path(), "cordon-vm");
 }
 
 TestFolder::~TestFolder() {
@@ -40,8 +40,11 @@ Launched::Launched(const std::vector<std::string>& arguments, std::string logPat
   std::vector<char*> argv = {const_cast<char*>(CORDON_LAUNCH)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const pid_t parent = getpid();
   child = fork();
   if (child == 0) {
+    // By TERM, so that it takes its range down.
+    tests::dieWith(parent, SIGTERM);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     execv(CORDON_LAUNCH, argv.data());

@@ -21,6 +21,8 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
+#include "tests/support/residue.h"
+
 namespace cordon::vm {
 namespace {
 
@@ -92,8 +94,10 @@ class BootedGuest : public ::testing::Test {
     const std::string build = std::string(CORDON_SOURCE_DIR "/deploy/guest-image/build ") + image +
                               " --agent " + CORDON_VSOCK_GUEST + " >&2";
     ASSERT_EQ(std::system(build.c_str()), 0) << build;
+    const pid_t parent = ::getpid();
     launcher = ::fork();
     if (launcher == 0) {
+      tests::dieWith(parent, SIGTERM);
       const std::string kernel = image + "/vmlinuz";
       const std::string initrd = image + "/initramfs.cpio.gz";
       const std::string console = directory / "console";
