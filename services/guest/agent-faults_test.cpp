@@ -3,6 +3,7 @@
 // call, a mount hides the file.
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <fcntl.h>
@@ -249,8 +250,10 @@ class OldCgroup : public testing::Test {
   }
   // Each child makes the next and ends: whoever is on a list is gone when the signal comes.
   void addRunner() {
-    add([] {
-      if (::fork() > 0) ::_exit(0);
+    // Of itself over after a while: a test that fails must not leave it running for ever.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    add([end] {
+      if (std::chrono::steady_clock::now() > end || ::fork() > 0) ::_exit(0);
     });
   }
 

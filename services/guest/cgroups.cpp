@@ -22,8 +22,9 @@
 namespace cordon::guest {
 namespace {
 
-// Rounds of KILL where the kernel has no cgroup.kill: a fork bomb may outrun some.
-constexpr int KILL_ROUNDS = 50;
+// Rounds of KILL, about a second, where the kernel has no cgroup.kill: a fork bomb may outrun some,
+// and on a busy machine it stands still late.
+constexpr int KILL_ROUNDS = 500;
 constexpr std::chrono::milliseconds KILL_ROUND_PAUSE{2};
 
 std::string readAll(int directory, const char* name) {
