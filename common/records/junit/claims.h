@@ -16,8 +16,9 @@ struct SuiteCount {
   std::uint64_t failed = 0;
   std::uint64_t errored = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t skippedByStatus = 0;  // of the skipped, those without a `skipped` child
 
-  void add(CaseOutcome outcome);
+  void add(CaseOutcome outcome, bool saysSkipped);
   SuiteCount& operator+=(const SuiteCount& inner);
 };
 
@@ -31,6 +32,8 @@ class SuiteClaims {
   [[nodiscard]] bool exceeds(const SuiteCount& count) const;
 
  private:
+  [[nodiscard]] bool contradictsSkipped(const SuiteCount& count) const;
+
   std::optional<std::uint64_t> tests, failures, errors, skipped, disabled;
 };
 

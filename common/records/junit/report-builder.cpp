@@ -316,6 +316,7 @@ Reason ReportBuilder::openResult(Word word, Frame& frame) {
     const CaseOutcome outcome = outcomeOfResult(word);
     open->outcome = std::max(open->outcome, outcome);
     if (isAttempt(word)) ++open->attempts;
+    open->saysSkipped |= word == Word::SKIPPED;
     // Attempts may differ from each other; what is said of the case itself may not.
     if (word != Word::RERUN_FAILURE && word != Word::RERUN_ERROR) open->said.set(indexOf(outcome));
     frame = {.kind = Kind::RESULT, .kept = true};
@@ -335,7 +336,7 @@ Reason ReportBuilder::openResult(Word word, Frame& frame) {
 void ReportBuilder::closeCase() {
   const Case open = cases.back();
   cases.pop_back();
-  suites.back().count.add(open.outcome);
+  suites.back().count.add(open.outcome, open.saysSkipped);
   if (open.said.count() > 1) report.findings.add(Finding::CONTRADICTORY_RESULTS);
 
   KeyTable::Merge merge{.first = true, .before = open.outcome, .after = open.outcome};

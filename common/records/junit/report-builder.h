@@ -65,7 +65,8 @@ class ReportBuilder {
     CaseList::Index listed = CaseList::NONE;
     CaseOutcome outcome = CaseOutcome::PASSED;
     std::uint64_t attempts = 1;
-    std::bitset<8> said{};  // outcomes that it was given in so many words
+    std::bitset<8> said{};     // outcomes that it was given in so many words
+    bool saysSkipped = false;  // by a child
     bool hasText = false;
     bool newPart = false;  // the next text begins another part
   };

@@ -30,6 +30,17 @@ std::size_t characterLength(std::string_view text) {
   return channel::sequenceLength(text);
 }
 
+// Whether what is no character yet may become one. The least and the greatest continuation are
+// enough to try: each lead byte takes one of them.
+bool mayContinue(std::string_view cut) {
+  for (const char next : {'\x80', '\xbf'}) {
+    std::array<char, LONGEST> whole{next, next, next, next};
+    cut.copy(whole.data(), whole.size());
+    if (cut.size() < LONGEST && characterLength({whole.data(), whole.size()}) > 0) return true;
+  }
+  return false;
+}
+
 // XML 1.0, production 2, of a well-formed character.
 bool legal(std::string_view character) {
   const char first = character.front();
@@ -49,7 +60,7 @@ std::optional<TextScan::Fault> TextScan::scan(std::string_view bytes) {
     const std::string_view sequence(carried.data(), carriedSize);
     const std::size_t length = characterLength(sequence);
     if (length == 0) {
-      if (carriedSize == LONGEST) return Fault{consumed, Reason::NOT_UTF8};
+      if (!mayContinue(sequence)) return Fault{consumed, Reason::NOT_UTF8};
       continue;
     }
     if (!legal(sequence)) return Fault{consumed, Reason::ILLEGAL_CHARACTER};
@@ -67,7 +78,7 @@ std::optional<TextScan::Fault> TextScan::scan(std::string_view bytes) {
       const std::string_view rest = bytes.substr(at, LONGEST);
       const std::size_t length = characterLength(rest);
       if (length == 0) {
-        if (rest.size() == LONGEST) return Fault{consumed + at, Reason::NOT_UTF8};
+        if (!mayContinue(rest)) return Fault{consumed + at, Reason::NOT_UTF8};
         carriedSize = rest.copy(carried.data(), rest.size());
         consumed += at;
         return std::nullopt;
