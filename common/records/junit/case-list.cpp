@@ -17,8 +17,11 @@ constexpr std::size_t BLOCK_OVERHEAD = 16;
 }  // namespace
 
 bool CaseList::afford(std::size_t size, std::size_t overhead) {
-  if (size > limits.listedBytes - bytes || !budget.take(size + overhead)) return false;
+  const std::size_t cost = size + overhead;
+  if (size > limits.listedBytes - bytes || cost > limits.listMemory - memory) return false;
+  if (!budget.take(cost)) return false;
   bytes += size;
+  memory += cost;
   return true;
 }
 

@@ -22,7 +22,7 @@ class CaseList {
   using Index = std::uint32_t;
   static constexpr Index NONE = ~Index{0};
 
-  CaseList(const JunitLimits& caps, MemoryBudget& memory) : limits(caps), budget(memory) {}
+  CaseList(const JunitLimits& caps, MemoryBudget& given) : limits(caps), budget(given) {}
 
   // False once the list has stopped.
   [[nodiscard]] bool open() const { return !stopped; }
@@ -51,7 +51,8 @@ class CaseList {
   const JunitLimits& limits;
   MemoryBudget& budget;
   std::deque<Entry> entries;
-  std::size_t bytes = 0;  // names and texts
+  std::size_t bytes = 0;   // names and texts
+  std::size_t memory = 0;  // these, and what the entries cost
   bool stopped = false;
   bool cutAny = false;
 };

@@ -24,6 +24,7 @@ struct JunitCase {
   bool truncated = false;       // something of it was cut; then:
   std::uint64_t textBytes = 0;  // of all its text, kept or not
   std::array<std::uint8_t, 32> textSha256{};  // of all its text, in document order
+  friend bool operator==(const JunitCase&, const JunitCase&) = default;
 };
 
 struct JunitTotals {
@@ -49,6 +50,7 @@ struct JunitReport {
   std::vector<JunitCase> cases = {};
   std::uint64_t foreignElements = 0;
   std::uint64_t unknownElements = 0;
+  friend bool operator==(const JunitReport&, const JunitReport&) = default;
 };
 
 }  // namespace cordon::records

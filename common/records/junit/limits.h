@@ -19,6 +19,9 @@ struct JunitLimits {
   std::size_t caseBytes = 64 << 10;  // names and text that are kept of one case
   std::size_t listedCases = 10'000;
   std::size_t listedBytes = 8 << 20;  // names and texts of all listed cases together
+  // The list with what its entries cost beside those, out of `memory`: it stops rather than that a
+  // report is refused for it.
+  std::size_t listMemory = 24 << 20;
   // What expat holds, the keys and the list together. With the 8 MiB of a small process, and what
   // malloc rounds up, that stays below 64 MiB of resident memory.
   std::size_t memory = 50 << 20;

@@ -64,6 +64,12 @@ std::vector<JunitFixture> junitFixtures() {
   return fixtures;
 }
 
+json jsonOf(const JunitTotals& totals) {
+  return {{"cases", totals.cases},     {"passed", totals.passed},   {"failed", totals.failed},
+          {"errored", totals.errored}, {"skipped", totals.skipped}, {"flaky", totals.flaky},
+          {"unknown", totals.unknown}};
+}
+
 json jsonOf(const JunitReport& report) {
   json findings = json::array();
   for (std::size_t i = 0; i < FINDING_COUNT; ++i) {
@@ -78,17 +84,9 @@ json jsonOf(const JunitReport& report) {
                      {"outcome", nameOf(item.outcome)},
                      {"attempts", item.attempts}});
   }
-  const JunitTotals& totals = report.totals;
   return {{"status", records::nameOf(report.status)},
           {"reason", records::nameOf(report.reason)},
-          {"totals",
-           {{"cases", totals.cases},
-            {"passed", totals.passed},
-            {"failed", totals.failed},
-            {"errored", totals.errored},
-            {"skipped", totals.skipped},
-            {"flaky", totals.flaky},
-            {"unknown", totals.unknown}}},
+          {"totals", jsonOf(report.totals)},
           {"green", report.green},
           {"claims_mismatch", report.claimsMismatch},
           {"findings", findings},
@@ -100,21 +98,6 @@ JunitReport readWhole(std::string_view text, const JunitLimits& limits) {
   JunitReader reader(limits);
   reader.feed(std::as_bytes(std::span(text)));
   return reader.finish();
-}
-
-std::string everythingIn(const JunitReport& report) {
-  json all = jsonOf(report);
-  all["offset"] = report.offset;
-  all["foreign"] = report.foreignElements;
-  all["unknown"] = report.unknownElements;
-  for (std::size_t i = 0; i < report.cases.size(); ++i) {
-    const JunitCase& item = report.cases[i];
-    all["cases"][i]["text"] = item.text;
-    all["cases"][i]["truncated"] = item.truncated;
-    all["cases"][i]["bytes"] = item.textBytes;
-    all["cases"][i]["sha256"] = item.textSha256;
-  }
-  return all.dump();
 }
 
 }  // namespace cordon::records::testing

@@ -26,10 +26,8 @@ std::vector<JunitFixture> junitFixtures();
 
 // As `cordon read junit --json` has it.
 nlohmann::json jsonOf(const JunitReport& report);
+nlohmann::json jsonOf(const JunitTotals& totals);
 
 JunitReport readWhole(std::string_view text, const JunitLimits& limits = {});
-
-// All that a report says, the texts of cases too: to compare with another reading of the same.
-std::string everythingIn(const JunitReport& report);
 
 }  // namespace cordon::records::testing
