@@ -137,12 +137,11 @@ bool printMemory() {
     std::size_t size;
     std::size_t cases;
   };
-  for (const Run& run : {Run{1 * MB, 4000}, Run{50 * MB, 4000}, Run{500 * MB, 4000},
-                         Run{500 * MB, 1'000'000}}) {
+  for (const Run& run :
+       {Run{1 * MB, 4000}, Run{50 * MB, 4000}, Run{500 * MB, 4000}, Run{500 * MB, 1'000'000}}) {
     JunitReader reader;
-    writeReport(run.size, run.cases, [&](std::string_view block) {
-      reader.feed(std::as_bytes(std::span(block)));
-    });
+    writeReport(run.size, run.cases,
+                [&](std::string_view block) { reader.feed(std::as_bytes(std::span(block))); });
     const JunitReport made = reader.finish();
     std::printf("%zu MB: VmHWM %zu KiB, %llu cases\n", run.size / MB, mostResidentKib(),
                 static_cast<unsigned long long>(made.totals.cases));
