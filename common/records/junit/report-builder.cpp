@@ -81,10 +81,11 @@ Reason ReportBuilder::declareNamespace(const char* prefix, const char* uri) {
 }
 
 bool ReportBuilder::countName(std::string_view name, Word word) {
-  if (word != Word::OTHER) {
-    knownNames.set(static_cast<std::size_t>(word));
+  if (word == Word::OTHER) {
+    if (!otherNames.insert(identityOf(name)).second) return true;
   } else {
-    otherNames.insert(identityOf(name));
+    if (knownNames.test(static_cast<std::size_t>(word))) return true;
+    knownNames.set(static_cast<std::size_t>(word));
   }
   return knownNames.count() + otherNames.size() <= limits.names;
 }
