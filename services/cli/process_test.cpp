@@ -337,11 +337,13 @@ void limitDescriptors() {
 
 TEST_F(ScriptedReader, GivesItsObjectWhereDescriptorsAreShort) {
   // One more each time: each step on the way is the one that fails.
-  void (*const limits[])() = {limitDescriptors<4>,  limitDescriptors<5>,  limitDescriptors<6>,
-                              limitDescriptors<7>,  limitDescriptors<8>,  limitDescriptors<9>,
-                              limitDescriptors<10>, limitDescriptors<11>, limitDescriptors<12>,
-                              limitDescriptors<13>, limitDescriptors<14>, limitDescriptors<15>,
-                              limitDescriptors<16>};
+  void (*const limits[])() = {
+#ifndef CORDON_SANITIZED
+      limitDescriptors<4>,  // UBSan's check of a vptr needs a pipe of its own
+#endif
+      limitDescriptors<5>,  limitDescriptors<6>,  limitDescriptors<7>,  limitDescriptors<8>,
+      limitDescriptors<9>,  limitDescriptors<10>, limitDescriptors<11>, limitDescriptors<12>,
+      limitDescriptors<13>, limitDescriptors<14>, limitDescriptors<15>, limitDescriptors<16>};
   for (const auto limit : limits) {
     Caller caller;
     caller.beginning = limit;
