@@ -6,6 +6,7 @@
 #include <expat.h>
 #include <new>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <sys/auxv.h>
 #include <utility>
@@ -108,7 +109,7 @@ class JunitReader::Impl {
       // What is over the cap is a violation only where nothing before it was one.
       const std::uint64_t room = std::min<std::uint64_t>(pieceSize, limits.bytes - fed) - filled;
       if (room == 0) {
-        parseFront(Fault{limits.bytes, Reason::TOO_MANY_BYTES});
+        if (!inspectPiece()) parseFront(Reason::TOO_MANY_BYTES, limits.bytes);
         break;
       }
       const std::size_t taken = std::min<std::size_t>(bytes.size(), static_cast<std::size_t>(room));
@@ -141,8 +142,6 @@ class JunitReader::Impl {
   }
 
  private:
-  using Fault = TextScan::Fault;
-
   void decide(Reason why, std::uint64_t where) {
     if (reason) return;
     reason = why;
@@ -155,14 +154,16 @@ class JunitReader::Impl {
 
   // ---- pieces ----
   // Expat reads an incomplete token anew with each piece. So pieces are of our size, whatever the
-  // feeds are: they grow with the token that is open, and end where it reaches its cap.
+  // feeds are: they grow with the token that is open, and end where it reaches its cap. A character
+  // that the end of a piece cuts is kept for the next one: expat, too, must see it whole or not.
 
   void beginPiece(std::size_t size) {
     pieceSize = size;
     filled = 0;
     const BudgetScope scope(budget);
     piece = static_cast<char*>(XML_GetBuffer(parser, static_cast<int>(size)));
-    if (piece == nullptr) decide(Reason::OUT_OF_MEMORY, fed);
+    if (piece == nullptr) return decide(Reason::OUT_OF_MEMORY, fed);
+    filled = cut.copy(piece, cut.size());
   }
 
   [[nodiscard]] std::size_t nextPieceSize(std::size_t open) const {
@@ -174,7 +175,8 @@ class JunitReader::Impl {
 
   void parsePiece(std::chrono::nanoseconds started) {
     if (inspectPiece()) return;
-    parse(filled, false);
+    cut.assign(piece + inspected.good, filled - inspected.good);
+    parse(inspected.good, false);
     if (reason) return;
     if (spent + clock() - started > limits.processorTime) return decide(Reason::OUT_OF_TIME, fed);
     const XML_Index at = XML_GetCurrentByteIndex(parser);
@@ -183,7 +185,7 @@ class JunitReader::Impl {
     if (open >= limits.tokenBytes) {
       return decide(Reason::TOKEN_TOO_LONG, tokenStart + limits.tokenBytes);
     }
-    beginPiece(nextPieceSize(static_cast<std::size_t>(open)));
+    beginPiece(std::max(nextPieceSize(static_cast<std::size_t>(open)), inspected.cutLength));
   }
 
   // Looks at the piece before expat does. True where that decided.
@@ -199,35 +201,34 @@ class JunitReader::Impl {
       const std::size_t skipped = fed == 0 && bytes.starts_with(UTF8_MARK) ? UTF8_MARK.size() : 0;
       anyContent = bytes.find_first_not_of(" \t\r\n", skipped) != std::string_view::npos;
     }
-    const auto fault = scan.scan(bytes);
-    if (fault) parseFront(*fault);
-    return fault.has_value();
+    inspected = scanText(bytes);
+    if (inspected.fault == Reason::NONE) return false;
+    parseFront(inspected.fault, fed + inspected.good);
+    return true;
   }
 
-  // Of the piece only what is before a fault, which decides if nothing in there does.
-  void parseFront(const Fault& fault) {
-    filled = fault.offset > fed
-                 ? static_cast<std::size_t>(std::min<std::uint64_t>(fault.offset - fed, filled))
-                 : 0;
-    parse(filled, true, true);
-    decide(fault.reason, fault.offset);
+  // Of the piece only the good characters, and what stands behind them decides if nothing in there
+  // does.
+  void parseFront(Reason fault, std::uint64_t where) {
+    parse(inspected.good, true, true);
+    decide(fault, where);
   }
 
   void finishPiece() {
     if (inspectPiece()) return;
-    if (const auto fault = scan.finish()) return parseFront(*fault);
+    if (inspected.cutLength > 0) return parseFront(Reason::NOT_UTF8, fed + inspected.good);
     if (!anyContent) return;
     parse(filled, true);
   }
 
-  // `cut`: the document goes on, but not for expat.
-  void parse(std::size_t size, bool last, bool cut = false) {
+  // `goesOn`: the document does, but not for expat.
+  void parse(std::size_t size, bool last, bool goesOn = false) {
     const BudgetScope scope(budget);
     const XML_Status status = XML_ParseBuffer(parser, static_cast<int>(size), last ? 1 : 0);
     fed += size;
     if (status == XML_STATUS_OK || reason) return;
     const XML_Error error = XML_GetErrorCode(parser);
-    if (cut && isOfTheEnd(error)) return;
+    if (goesOn && isOfTheEnd(error)) return;
     decide(reasonOf(error), here());
   }
 
@@ -321,13 +322,14 @@ class JunitReader::Impl {
   Clock clock;
   MemoryBudget budget;
   std::optional<ReportBuilder> builder;
-  TextScan scan;
   XML_Parser parser = nullptr;
   std::chrono::nanoseconds spent{};
 
   char* piece = nullptr;  // expat's buffer
   std::size_t pieceSize = 0;
   std::size_t filled = 0;
+  TextScan inspected;     // of the piece
+  std::string cut;        // the front of a character; the next piece begins with it
   std::uint64_t fed = 0;  // bytes that expat has seen
   std::uint64_t tokenStart = 0;
   bool anyContent = false;

@@ -73,6 +73,53 @@ INSTANTIATE_TEST_SUITE_P(
                 Reason::NOT_UTF8}),
     [](const auto& named) { return std::string(named.param.name); });
 
+void expectTheSameInPieces(const std::string& text, JunitLimits limits = {}) {
+  const JunitReport whole = read(text, limits);
+  for (std::size_t size = 4; size < 48; ++size) {
+    limits.pieceBytes = size;
+    const JunitReport report = read(text, limits);
+    ASSERT_TRUE(report == whole) << "pieces of " << size << " of " << text << ": "
+                                 << nameOf(report.reason) << " at " << report.offset << ", not "
+                                 << nameOf(whole.reason) << " at " << whole.offset;
+  }
+}
+
+// What is no character is found by whoever sees its first byte: that must not be expat.
+TEST(JunitReaderPieces, CutNoCharacter) {
+  for (const std::string before :
+       {"", "&#", "&", "&a", "<", "<a", "<a ", "<a b='", "</", "<!--", "<![CDATA[", "<?p", "]]"}) {
+    for (const std::string character :
+         {"\xca\xca", "\xca", "\xe2\x82x", "\xe2\x82", "\xf0\x9f\x98x", "\xf0\x9f\x98\xca",
+          "\xed\xa0\x80", "\xef\xbf\xbf", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
+      const std::string text = "<testsuite><testcase name='a'>" + before + character;
+      expectTheSameInPieces(text);
+      expectTheSameInPieces(text + "'/></testcase></testsuite>");
+      JunitLimits cut;
+      cut.bytes = text.size() - 1;
+      expectTheSameInPieces(text + "'/></testcase></testsuite>", cut);
+    }
+  }
+}
+
+TEST(JunitReaderPieces, EndWhereATokenIsTooLong) {
+  constexpr std::size_t CAP = 64;
+  JunitLimits limits;
+  limits.tokenBytes = CAP;
+  for (const std::string character : {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
+    for (std::size_t length = CAP - 12; length < CAP + 8; ++length) {
+      std::string token = "<testcase name='";
+      while (token.size() + character.size() + 3 <= length) token += character;
+      while (token.size() + 3 < length) token += '.';
+      token += "'/>";
+      ASSERT_EQ(token.size(), length);
+      const std::string text = "<testsuite>" + token + "</testsuite>";
+      EXPECT_EQ(read(text, limits).reason, length > CAP ? Reason::TOKEN_TOO_LONG : Reason::NONE)
+          << length;
+      expectTheSameInPieces(text, limits);
+    }
+  }
+}
+
 TEST(ExpatFacts, NamesTheVersionThatIsLoaded) {
   EXPECT_THAT(expatFacts().version, testing::StartsWith("expat_2."));
 }

@@ -1,6 +1,8 @@
 #include "common/records/junit/text-scan.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "common/channel/text.h"
@@ -34,15 +36,16 @@ std::size_t characterLength(std::string_view text) {
   return channel::sequenceLength(text);
 }
 
-// Whether what is no character yet may become one. The least and the greatest continuation are
-// enough to try: each lead byte takes one of them.
-bool mayContinue(std::string_view cut) {
+// Bytes of the character that what is none yet may become; 0 where it cannot. The least and the
+// greatest continuation are enough to try: each lead byte takes one of them.
+std::size_t wholeLength(std::string_view cut) {
   for (const char next : {'\x80', '\xbf'}) {
     std::array<char, LONGEST> whole{next, next, next, next};
     cut.copy(whole.data(), whole.size());
-    if (cut.size() < LONGEST && characterLength({whole.data(), whole.size()}) > 0) return true;
+    const std::size_t length = characterLength({whole.data(), whole.size()});
+    if (cut.size() < length) return length;
   }
-  return false;
+  return 0;
 }
 
 // XML 1.0, production 2, of a well-formed character.
@@ -57,20 +60,7 @@ bool legal(std::string_view character) {
 
 }  // namespace
 
-std::optional<TextScan::Fault> TextScan::scan(std::string_view bytes) {
-  while (carriedSize > 0 && !bytes.empty()) {
-    carried[carriedSize++] = bytes.front();
-    bytes.remove_prefix(1);
-    const std::string_view sequence(carried.data(), carriedSize);
-    const std::size_t length = characterLength(sequence);
-    if (length == 0) {
-      if (!mayContinue(sequence)) return Fault{consumed, Reason::NOT_UTF8};
-      continue;
-    }
-    if (!legal(sequence)) return Fault{consumed, Reason::ILLEGAL_CHARACTER};
-    consumed += length;
-    carriedSize = 0;
-  }
+TextScan scanText(std::string_view bytes) {
   std::size_t at = 0;
   while (at < bytes.size()) {
     if (bytes.size() - at >= BLOCK && plain(bytes.data() + at)) {
@@ -82,22 +72,17 @@ std::optional<TextScan::Fault> TextScan::scan(std::string_view bytes) {
       const std::string_view rest = bytes.substr(at, LONGEST);
       const std::size_t length = characterLength(rest);
       if (length == 0) {
-        if (!mayContinue(rest)) return Fault{consumed + at, Reason::NOT_UTF8};
-        carriedSize = rest.copy(carried.data(), rest.size());
-        consumed += at;
-        return std::nullopt;
+        const std::size_t whole = wholeLength(rest);
+        if (whole == 0) return {.good = at, .fault = Reason::NOT_UTF8};
+        return {.good = at, .cutLength = whole};
       }
-      if (!legal(rest.substr(0, length))) return Fault{consumed + at, Reason::ILLEGAL_CHARACTER};
+      if (!legal(rest.substr(0, length))) {
+        return {.good = at, .fault = Reason::ILLEGAL_CHARACTER};
+      }
       at += length;
     }
   }
-  consumed += at;
-  return std::nullopt;
-}
-
-std::optional<TextScan::Fault> TextScan::finish() const {
-  if (carriedSize == 0) return std::nullopt;
-  return Fault{consumed, Reason::NOT_UTF8};
+  return {.good = at};
 }
 
 std::string_view cutText(std::string_view text, std::size_t most) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@ void require(bool holds, const char* what) {
     if (!holds) ::_exit(99);
   };
   must(::dup2(out, STDOUT_FILENO) >= 0 && ::dup2(err, STDERR_FILENO) >= 0);
+  // What the test's own caller left open is none of the program's descriptors.
+  must(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0);
   must(::setgroups(caller.groups.size(), caller.groups.data()) == 0);
   must(::setresgid(caller.gid, caller.gid, caller.gid) == 0);
   must(::setresuid(caller.uid, caller.uid, caller.uid) == 0);
