@@ -16,6 +16,7 @@
 #include <kj/debug.h>
 
 #include "common/channel/message.h"
+#include "services/parser/testing/list-sinks.h"
 #include "tests/support/hybrid-relay.h"
 #include "tests/support/residue.h"
 #include "tests/support/wire.h"
@@ -243,6 +244,66 @@ TEST_F(SealedParserTest, WritesAndReadsFiles) {
   const auto failed = missing.send().wait(io.waitScope);
   ASSERT_TRUE(failed.getResult().isFailure() && failed.getResult().getFailure().isGuest());
   EXPECT_EQ(std::string(failed.getResult().getFailure().getGuest().getErrno().cStr()), "ENOENT");
+}
+
+// Each kind of record out of a guest, under the policy of the channel.
+TEST_F(SealedParserTest, ReadsRecords) {
+  auto channel = connection->open(CID, 0);
+  const std::string stem = sealed->guestSocket(CID);
+  const std::string script = R"(
+    printf '<testsuite name="s"><testcase classname="c" name="n">' >$0.xml
+    printf '<failure message="m"/></testcase></testsuite>' >>$0.xml
+    printf '{"v":1,"run":"00112233445566778899aabbccddeeff","seq":1,"check":"c",' >$0.verdicts
+    printf '"outcome":"pass","observed_ms":1,"tier":"T3"}\n' >>$0.verdicts
+    printf '{"v":1,"source":"dns","epoch":1,"seq":1,"window_ms":[0,10],"events":1,' >$0.marks
+    printf '"bytes":2,"dropped":0,"backlog":0,"alive_since_ms":0,"final":true}\n' >>$0.marks)";
+  ASSERT_EQ(run(channel, {"/bin/sh", "-c", script.c_str(), stem.c_str()}).rc, 0);
+
+  CaseList cases;
+  auto junit = channel.readJunitRequest();
+  setId(junit);
+  junit.setPath((stem + ".xml").c_str());
+  junit.setCases(cases.sink());
+  const auto report = junit.send().wait(io.waitScope);
+  ASSERT_TRUE(report.getResult().isReport());
+  EXPECT_EQ(report.getResult().getReport().getStatus(), protocols::RecordStatus::OK);
+  EXPECT_EQ(report.getResult().getReport().getFailed(), 1u);
+  EXPECT_FALSE(report.getResult().getReport().getGreen());
+  ASSERT_EQ(cases.cases.size(), 1u);
+  EXPECT_EQ(cases.cases[0].name, "n");
+
+  VerdictList verdicts;
+  auto oracle = channel.readVerdictsRequest();
+  setId(oracle);
+  oracle.setPath((stem + ".verdicts").c_str());
+  oracle.setVerdicts(verdicts.sink());
+  const auto said = oracle.send().wait(io.waitScope);
+  ASSERT_TRUE(said.getResult().isReport());
+  EXPECT_TRUE(said.getResult().getReport().getGreen());
+  ASSERT_EQ(verdicts.records.size(), 1u);
+  EXPECT_EQ(verdicts.records[0].check, "c");
+
+  auto poll = channel.pollCoverageRequest();
+  auto plan = poll.initRequest();
+  plan.setIntervalMs(100);
+  plan.setSilenceMs(60'000);
+  auto sources = plan.initSources(2);
+  sources[0].setName("dns");
+  sources[0].setPath((stem + ".marks").c_str());
+  sources[1].setName("web");
+  sources[1].setPath((stem + ".none").c_str());
+  auto poller = poll.send().wait(io.waitScope).getPoller();
+  auto ask = poller.reportRequest();
+  auto bounds = ask.initWindow().initBounds();
+  bounds.setFromMs(2);
+  bounds.setToMs(8);
+  const auto covered = ask.send().wait(io.waitScope);
+  ASSERT_TRUE(covered.getResult().isReport());
+  const auto coverage = covered.getResult().getReport().getCoverage();
+  EXPECT_EQ(coverage.getAnswer(), protocols::CoverageAnswer::INCOMPLETE);
+  ASSERT_EQ(coverage.getSources().size(), 2u);
+  EXPECT_EQ(coverage.getSources()[0].getAnswer(), protocols::CoverageAnswer::COMPLETE);
+  EXPECT_EQ(coverage.getSources()[1].getAnswer(), protocols::CoverageAnswer::INCOMPLETE);
 }
 
 TEST_F(SealedParserTest, ACommandOverItsTimeEndsWithWhatItSaid) {

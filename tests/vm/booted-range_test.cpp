@@ -16,6 +16,7 @@
 #include <openssl/sha.h>
 
 #include "deploy/guest-exec/failure-text.h"
+#include "services/parser/testing/list-sinks.h"
 
 namespace cordon::vm {
 namespace {
@@ -162,6 +163,92 @@ TEST_F(BootedRangeTest, SixtyFourMebibytesGoInAndComeBack) {
   EXPECT_EQ(sha256Of(kj::arrayPtr(reinterpret_cast<const kj::byte*>(back.data()), back.size())),
             digest);
   EXPECT_EQ(shell("rm /tmp/large").rc, 0);
+}
+
+// What a guest says of itself, while it goes on saying it.
+TEST_F(BootedRangeTest, ReadsTheGuestsRecords) {
+  ASSERT_EQ(shell("{ echo '<testsuites>'; for i in $(seq 500); do echo \"<testsuite "
+                  "name='s'><testcase name='n$i'/>"
+                  "</testsuite>\"; done; echo '</testsuites>'; } >/tmp/junit.xml")
+                .rc,
+            0);
+  tests::CaseList cases;
+  auto channel = range->channel(0);
+  auto junit = channel.readJunitRequest();
+  junit.setId(deploy::newRequestId());
+  junit.setPath("/tmp/junit.xml");
+  junit.setCases(cases.sink());
+  const auto report = junit.send().wait(range->io().waitScope);
+  ASSERT_TRUE(report.getResult().isReport()) << deploy::describe(report.getResult().getFailure());
+  EXPECT_TRUE(report.getResult().getReport().getGreen());
+  EXPECT_EQ(report.getResult().getReport().getPassed(), 500u);
+  ASSERT_EQ(cases.cases.size(), 500u);
+  EXPECT_EQ(cases.cases[499].name, "n500");
+
+  ASSERT_EQ(shell(R"(for i in 1 2 4; do
+    printf '{"v":1,"run":"00112233445566778899aabbccddeeff","seq":%d,"check":"c",' $i
+    printf '"outcome":"pass","observed_ms":1,"tier":"T3"}\n'; done >/tmp/verdicts.jsonl)")
+                .rc,
+            0);
+  tests::VerdictList verdicts;
+  auto oracle = channel.readVerdictsRequest();
+  oracle.setId(deploy::newRequestId());
+  oracle.setPath("/tmp/verdicts.jsonl");
+  oracle.setVerdicts(verdicts.sink());
+  const auto said = oracle.send().wait(range->io().waitScope);
+  ASSERT_TRUE(said.getResult().isReport());
+  EXPECT_EQ(said.getResult().getReport().getPassed(), 3u);
+  ASSERT_EQ(said.getResult().getReport().getFindings().size(), 1u);
+  EXPECT_EQ(said.getResult().getReport().getFindings()[0], protocols::RecordFinding::SEQUENCE_GAP);
+  EXPECT_FALSE(said.getResult().getReport().getGreen());
+
+  // A source that vouches for each hundredth of a second of its own time, on and on.
+  ASSERT_EQ(shell(R"(cat >/tmp/source <<'END'
+    i=1
+    while :; do
+      printf '{"v":1,"source":"dns","epoch":1,"seq":%d,' $i
+      printf '"window_ms":[%d,%d],' $((i * 10)) $((i * 10 + 10))
+      printf '"events":1,"bytes":2,"dropped":0,"backlog":0,"alive_since_ms":0}\n'
+      i=$((i + 1)); sleep 0.1
+    done >>/tmp/dns.marks
+END
+    setsid sh /tmp/source </dev/null >/dev/null 2>&1 & echo $! >/tmp/source.pid; sleep 1)")
+                .rc,
+            0);
+  auto poll = channel.pollCoverageRequest();
+  auto plan = poll.initRequest();
+  plan.setIntervalMs(200);
+  plan.setSilenceMs(30'000);
+  auto sources = plan.initSources(1);
+  sources[0].setName("dns");
+  sources[0].setPath("/tmp/dns.marks");
+  auto poller = poll.send().wait(range->io().waitScope).getPoller();
+  const auto answerFor = [&](std::int64_t from, std::int64_t to) {
+    auto ask = poller.reportRequest();
+    auto bounds = ask.initWindow().initBounds();
+    bounds.setFromMs(from);
+    bounds.setToMs(to);
+    return ask.send().wait(range->io().waitScope);
+  };
+  const auto early = answerFor(10, 30);
+  ASSERT_TRUE(early.getResult().isReport());
+  EXPECT_EQ(early.getResult().getReport().getCoverage().getAnswer(),
+            protocols::CoverageAnswer::COMPLETE);
+  const auto beyond = answerFor(10, 1'000'000);
+  ASSERT_TRUE(beyond.getResult().isReport());
+  EXPECT_EQ(beyond.getResult().getReport().getCoverage().getAnswer(),
+            protocols::CoverageAnswer::INCOMPLETE);
+
+  // Its past is changed.
+  ASSERT_EQ(shell("kill $(cat /tmp/source.pid); sleep 0.3").rc, 0);
+  ASSERT_EQ(shell("sed -i 's/\"events\":1/\"events\":2/' /tmp/dns.marks").rc, 0);
+  const auto rewritten = answerFor(10, 30);
+  ASSERT_TRUE(rewritten.getResult().isReport());
+  const auto coverage = rewritten.getResult().getReport().getCoverage();
+  EXPECT_EQ(coverage.getAnswer(), protocols::CoverageAnswer::CONTRADICTORY);
+  std::vector<protocols::RecordFinding> findings;
+  for (const auto finding : coverage.getFindings()) findings.push_back(finding);
+  EXPECT_THAT(findings, Contains(protocols::RecordFinding::REWRITTEN));
 }
 
 TEST_F(BootedRangeTest, FortyMebibytesOfInputArriveWhole) {
