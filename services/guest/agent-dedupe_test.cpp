@@ -13,7 +13,6 @@ namespace {
 
 using channel::Ack;
 using channel::Error;
-using channel::Exec;
 using channel::ExecResult;
 using channel::FileData;
 using channel::Id;

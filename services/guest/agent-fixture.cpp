@@ -141,6 +141,7 @@ void AgentTest::start(const std::vector<std::string>& arguments, rlim_t openFile
   std::vector<std::string> words{CORDON_GUEST_BINARY, "--listen", "unix:" + socketPath};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t parent = ::getpid();

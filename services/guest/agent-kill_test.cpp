@@ -13,7 +13,6 @@ namespace {
 using channel::BudgetLayer;
 using channel::Error;
 using channel::Exec;
-using channel::ExecResult;
 
 class KillTest : public AgentTest {
  protected:

@@ -1,5 +1,4 @@
 // The binary as it goes into images: static, small, and small when idle.
-#include <cstdlib>
 #include <cstring>
 #include <elf.h>
 #include <sstream>
@@ -18,7 +17,7 @@ class ReleaseTest : public AgentTest {
   long status(const std::string& name) const {
     std::istringstream lines(readWhole("/proc/" + std::to_string(pid) + "/status"));
     for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with(name + ":")) return std::atol(line.c_str() + name.size() + 1);
+      if (line.starts_with(name + ":")) return std::stol(line.substr(name.size() + 1));
     }
     ADD_FAILURE() << "no " << name;
     return -1;

@@ -124,9 +124,9 @@ TEST(Results, FailuresKeepAllThatTheySay) {
 }
 
 TEST(Results, APollTellsWhatItFound) {
-  const auto write = [](Polled polled) {
+  const auto write = [](const Polled& polled) {
     auto message = std::make_unique<capnp::MallocMessageBuilder>();
-    writeResult(Outcome<Polled>(std::move(polled)), message->initRoot<protocols::PollResult>());
+    writeResult(Outcome<Polled>(polled), message->initRoot<protocols::PollResult>());
     return message;
   };
   const auto running = write(Running{.elapsedMs = 77});

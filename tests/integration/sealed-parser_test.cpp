@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,7 +72,9 @@ class Agent {
     }
     while (!std::filesystem::exists(path)) {
       int status = 0;
-      KJ_REQUIRE(::waitpid(pid, &status, WNOHANG) == 0, "the agent ended", status);
+      if (::waitpid(pid, &status, WNOHANG) != 0) {
+        throw std::runtime_error("the agent ended: " + std::to_string(status));
+      }
       ::usleep(1000);
     }
   }

@@ -12,8 +12,6 @@
 namespace cordon::tests {
 namespace {
 
-using protocols::GuestChannel;
-
 std::string text(capnp::Data::Reader data) {
   return {reinterpret_cast<const char*>(data.begin()), data.size()};
 }

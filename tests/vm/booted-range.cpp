@@ -47,7 +47,8 @@ std::string endOf(const std::string& text) {
 
 }  // namespace
 
-BootedRange::BootedRange(RangeOptions options) : range(newRangeId()), context(kj::setupAsyncIo()) {
+BootedRange::BootedRange(const RangeOptions& options)
+    : range(newRangeId()), context(kj::setupAsyncIo()) {
   for (unsigned i = 0; i < options.guests; ++i) cids.push_back(takeCid());
   const std::string firstCid = std::to_string(cids.at(0));
   parser = std::make_unique<Launched>(
@@ -63,9 +64,9 @@ BootedRange::BootedRange(RangeOptions options) : range(newRangeId()), context(kj
                                           "--first-cid",
                                           firstCid,
                                           "--kernel",
-                                          CORDON_GUEST_IMAGE "/vmlinuz",
+                                          GUEST_KERNEL,
                                           "--initrd",
-                                          CORDON_GUEST_IMAGE "/initramfs.cpio.gz",
+                                          GUEST_INITRD,
                                           "--memory",
                                           std::to_string(options.memoryMib),
                                           "--accel",

@@ -21,6 +21,9 @@
 
 namespace cordon::vm {
 
+inline const std::string GUEST_KERNEL = CORDON_GUEST_IMAGE "/vmlinuz";
+inline const std::string GUEST_INITRD = CORDON_GUEST_IMAGE "/initramfs.cpio.gz";
+
 struct RangeOptions {
   unsigned guests = 1;
   std::uint32_t memoryMib = 256;  // of each guest
@@ -31,7 +34,7 @@ struct RangeOptions {
 class BootedRange {
  public:
   // Throws std::runtime_error with the logs' ends if it does not come up.
-  explicit BootedRange(RangeOptions options = {});
+  explicit BootedRange(const RangeOptions& options = {});
   ~BootedRange();
   BootedRange(const BootedRange&) = delete;
   BootedRange& operator=(const BootedRange&) = delete;

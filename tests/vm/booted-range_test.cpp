@@ -25,7 +25,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
-using testing::Not;
 
 std::string sha256Of(kj::ArrayPtr<const kj::byte> bytes) {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
@@ -64,7 +63,7 @@ class BootedRangeTest : public testing::Test {
   void TearDown() override {
     if (HasFailure() && range) std::cerr << range->logs();
   }
-  static deploy::ExecOutcome exec(deploy::ExecRequest request, unsigned guest = 0) {
+  static deploy::ExecOutcome exec(const deploy::ExecRequest& request, unsigned guest = 0) {
     auto channel = range->channel(guest);
     return range->client().exec(channel, request);
   }

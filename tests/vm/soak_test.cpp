@@ -117,10 +117,10 @@ class Worker {
     const std::string input(i % 700, static_cast<char>('a' + i % 26));
     std::string output;
     std::string errors;
-    channel::Exec request{.cmd = {"sh", "-c",
-                                  "echo \"$1\" >>\"$0\"; IFS= read -r line; printf %s \"$line\"; "
-                                  "echo \"err $1\" >&2; exit 7",
-                                  counter, std::to_string(i)}};
+    const std::string script =
+        "echo \"$1\" >>\"$0\"; IFS= read -r line; printf %s \"$line\"; "
+        "echo \"err $1\" >&2; exit 7";
+    channel::Exec request{.cmd = {"sh", "-c", script, counter, std::to_string(i)}};
     request.dataSize = static_cast<std::int64_t>(input.size());
     const auto outcome = client.exec(std::move(request), input, output, errors, id);
     executed.push_back(i);

@@ -117,8 +117,7 @@ TEST_F(TeardownTest, AKilledLauncherLeavesNothingThatTheNextOneCannotTake) {
 
   TestFolder folder;
   Launched next({"guest", "--range", range.id(), "--cid", std::to_string(range.cid(0)), "--kernel",
-                 CORDON_GUEST_IMAGE "/vmlinuz", "--initrd", CORDON_GUEST_IMAGE "/initramfs.cpio.gz",
-                 "--memory", "128", "--accel", "tcg"},
+                 GUEST_KERNEL, "--initrd", GUEST_INITRD, "--memory", "128", "--accel", "tcg"},
                 folder.path() + "/next.log");
   EXPECT_TRUE(next.waitForLog(": running under uid")) << next.log();
   waitForHandler(range);
@@ -131,8 +130,7 @@ TEST_F(TeardownTest, ASecondLauncherOfARunningGuestIsRefused) {
   BootedRange range(starting());
   TestFolder folder;
   Launched second({"guest", "--range", range.id(), "--cid", std::to_string(range.cid(0)),
-                   "--kernel", CORDON_GUEST_IMAGE "/vmlinuz", "--initrd",
-                   CORDON_GUEST_IMAGE "/initramfs.cpio.gz", "--accel", "tcg"},
+                   "--kernel", GUEST_KERNEL, "--initrd", GUEST_INITRD, "--accel", "tcg"},
                   folder.path() + "/second.log");
   EXPECT_EQ(endOf(second.wait()), "exit 125");
   EXPECT_THAT(second.log(),
@@ -152,14 +150,14 @@ TEST_F(TeardownTest, WhatIsMissingIsNamedBeforeAnythingIsMade) {
     EXPECT_FALSE(std::filesystem::exists("/run/cordon/ranges/0fee1bad"));
     return launched.log();
   };
-  EXPECT_THAT(run({"--kernel", "/absent", "--initrd", CORDON_GUEST_IMAGE "/initramfs.cpio.gz"}),
+  EXPECT_THAT(run({"--kernel", "/absent", "--initrd", GUEST_INITRD}),
               HasSubstr("image-missing: step open-files: /absent: ENOENT"));
   EXPECT_THAT(
-      run({"--kernel", "/etc/shadow", "--initrd", CORDON_GUEST_IMAGE "/initramfs.cpio.gz"}),
+      run({"--kernel", "/etc/shadow", "--initrd", GUEST_INITRD}),
       HasSubstr("image-missing: step open-files: /etc/shadow: must be readable by everyone"));
-  EXPECT_THAT(run({"--kernel", CORDON_GUEST_IMAGE "/vmlinuz", "--initrd",
-                   CORDON_GUEST_IMAGE "/initramfs.cpio.gz", "--vsock-binary", "/absent"}),
-              HasSubstr("binary-missing: step open-files: /absent: ENOENT"));
+  EXPECT_THAT(
+      run({"--kernel", GUEST_KERNEL, "--initrd", GUEST_INITRD, "--vsock-binary", "/absent"}),
+      HasSubstr("binary-missing: step open-files: /absent: ENOENT"));
 }
 
 }  // namespace

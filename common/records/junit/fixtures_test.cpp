@@ -68,7 +68,7 @@ TEST_P(JunitFixtures, AreTheSameCutAtRandom) {
 // and nothing else.
 TEST_P(JunitFixtures, AreTheSameInPiecesOfAnySize) {
   const JunitReport whole = readWhole(GetParam().bytes);
-  for (const std::size_t size : {4, 5, 7, 16, 63, 64, 65, 1000}) {
+  for (const std::size_t size : {4u, 5u, 7u, 16u, 63u, 64u, 65u, 1000u}) {
     JunitLimits limits;
     limits.pieceBytes = size;
     const JunitReport report = readWhole(GetParam().bytes, limits);

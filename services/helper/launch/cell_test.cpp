@@ -24,7 +24,6 @@ namespace cordon::launch {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 // By pid, so that two runs at once do not see each other's processes.
 const Identity IDENTITY = guestIdentity(30000 + static_cast<std::uint32_t>(getpid()) % 30000);

@@ -11,7 +11,6 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Not;
 
 std::string valueOf(const std::vector<std::string>& arguments, const std::string& option,

@@ -55,7 +55,7 @@ void empty(const UniqueFd& directory, const std::string& path) {
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (unlinkat(directory.get(), name.c_str(), 0) != 0 && errno != ENOENT)
-      failStep("empty-directory", path + "/" + name);
+      failStep("empty-directory", std::string(path).append("/").append(name));
   }
 }
 

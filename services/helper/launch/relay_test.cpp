@@ -12,7 +12,6 @@
 namespace cordon::launch {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
 
 // A file without a name.

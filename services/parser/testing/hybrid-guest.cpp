@@ -73,9 +73,8 @@ kj::Promise<void> HybridGuest::readRequest(Connection& connection) {
             return answer(connection);
           } else if (std::holds_alternative<channel::Decoder::NeedMore>(event)) {
             return readRequest(connection);
-          } else {
-            KJ_REQUIRE(std::holds_alternative<channel::Decoder::Control>(event),
-                       "an illegal request");
+          } else if (!std::holds_alternative<channel::Decoder::Control>(event)) {
+            throw std::runtime_error("an illegal request");
           }
         }
       });

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -179,10 +178,11 @@ int main(int argc, char** argv) {
     namespaceFacts();
     _exit(0);
   }
-  if (mode == "exit") _exit(std::atoi(argv[2]));
+  if (mode == "exit") _exit(std::stoi(argv[2]));
   if (mode == "signal") {
-    std::signal(std::atoi(argv[2]), SIG_DFL);
-    kill(getpid(), std::atoi(argv[2]));
+    const int number = std::stoi(argv[2]);
+    std::signal(number, SIG_DFL);
+    kill(getpid(), number);
     waitForever();
   }
   if (mode == "until-term") {
