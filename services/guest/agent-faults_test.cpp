@@ -236,17 +236,28 @@ class OldCgroup : public testing::Test {
     ASSERT_LT(::open(path.c_str(), O_WRONLY | O_CLOEXEC), 0);
   }
 
-  // A process in the cgroup that does `what` for ever.
+  // A process in the cgroup that does `what` for ever. It is in there when this returns: who comes
+  // in after the kill is not killed.
   template <typename What>
   void add(What what) {
+    std::array<int, 2> joined{};
+    ASSERT_EQ(::pipe2(joined.data(), O_CLOEXEC), 0);
     const pid_t process = ::fork();
     ASSERT_GE(process, 0);
     if (process == 0) {
       std::ofstream(cgroup->where() + "/cgroup.procs") << 0 << std::flush;
+      if (::write(joined[1], "j", 1) != 1) ::_exit(1);
+      ::close(joined[0]);
+      ::close(joined[1]);
       for (;;) what();
     }
+    ::close(joined[1]);
     processes.push_back(process);
-    ASSERT_TRUE(eventually([&] { return cgroup->populated(); }));
+    char byte = 0;
+    const ssize_t said = ::read(joined[0], &byte, 1);
+    ::close(joined[0]);
+    ASSERT_EQ(said, 1);
+    ASSERT_TRUE(cgroup->populated());
   }
   // Each child makes the next and ends: whoever is on a list is gone when the signal comes.
   void addRunner() {

@@ -41,8 +41,10 @@ struct JunitTotals {
 struct JunitReport {
   Status status = Status::EMPTY;
   Reason reason = Reason::NONE;
-  std::uint64_t offset = 0;  // bytes before the violation where there is a reason
-  JunitTotals totals = {};   // of what came before the violation where there is a reason
+  // Bytes before the violation where there is a reason. Of markup that may not follow the root: the
+  // bytes before its end.
+  std::uint64_t offset = 0;
+  JunitTotals totals = {};  // of what came before the violation where there is a reason
   bool green = false;
   bool claimsMismatch = false;
   Findings findings = {};

@@ -229,7 +229,8 @@ class JunitReader::Impl {
     if (status == XML_STATUS_OK || reason) return;
     const XML_Error error = XML_GetErrorCode(parser);
     if (goesOn && isOfTheEnd(error)) return;
-    decide(reasonOf(error), here());
+    // What expat takes for the place of junk behind the root depends on how much of it it has.
+    decide(reasonOf(error), rootEnd.value_or(here()));
   }
 
   // ---- what expat says ----
@@ -307,6 +308,10 @@ class JunitReader::Impl {
   static void XMLCALL onEnd(void* self, const char*) {
     handle(self, [](Impl& impl) {
       impl.builder->endElement();
+      if (!impl.builder->isOpen()) {
+        impl.rootEnd =
+            impl.here() + static_cast<std::uint64_t>(XML_GetCurrentByteCount(impl.parser));
+      }
       return Reason::NONE;
     });
   }
@@ -333,6 +338,7 @@ class JunitReader::Impl {
   std::uint64_t fed = 0;  // bytes that expat has seen
   std::uint64_t tokenStart = 0;
   bool anyContent = false;
+  std::optional<std::uint64_t> rootEnd;
 
   std::optional<Reason> reason;
   std::uint64_t offset = 0;

@@ -101,6 +101,20 @@ TEST(JunitReaderPieces, CutNoCharacter) {
   }
 }
 
+TEST(JunitReaderPieces, SayWhereTheRootEnded) {
+  for (const std::string root : {"<testsuites/>", "<testsuites></testsuites>"}) {
+    for (const std::string junk :
+         {"isabled\" status", "a", "abcdefghijklmnopqrstuvwxyz", "<testsuites/>", "<!-- -- -->",
+          "<!DOCTYPE a>", "&amp;", "]]>", "\"a", "%a;", " \n a=b", "<?xml version='1.0'?>", "<",
+          "<!", "</testsuites>", "<![CDATA[ ]]>"}) {
+      const std::string text = root + junk;
+      EXPECT_EQ(read(text).offset, root.size()) << text;
+      expectTheSameInPieces(text);
+      for (const std::string fault : {"\x01", "\xff"}) expectTheSameInPieces(text + fault);
+    }
+  }
+}
+
 TEST(JunitReaderPieces, EndWhereATokenIsTooLong) {
   constexpr std::size_t CAP = 64;
   JunitLimits limits;

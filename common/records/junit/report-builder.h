@@ -38,6 +38,8 @@ class ReportBuilder {
   void text(std::string_view text);
 
   [[nodiscard]] std::uint64_t elements() const { return elementCount; }
+  // Whether an element is open.
+  [[nodiscard]] bool isOpen() const { return !frames.empty(); }
   // Status OK or EMPTY, of a document that is complete. The builder is used up.
   JunitReport finish();
   // Of one that ends early: no list.
